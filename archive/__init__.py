@@ -1,0 +1,1 @@
+"""Round files: build, publish, read and recall. Synchronous; knows no Redis."""

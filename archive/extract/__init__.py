@@ -1,0 +1,1 @@
+"""Events of a round in, what happened in it out."""

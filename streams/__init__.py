@@ -1,0 +1,1 @@
+"""Event logs on Redis Streams: append, read, commit and their protocol."""

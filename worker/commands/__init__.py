@@ -1,0 +1,1 @@
+"""The subcommands of `ares-worker`, one module a group."""
