@@ -1,0 +1,1 @@
+"""What the tests share: private Redis servers, a faulty network, waiting for a condition."""
