@@ -1,0 +1,213 @@
+"""Pure. Payload and metadata documents: a JSON object or a msgpack map, checked and decoded.
+
+A document is told apart by its first byte and carried through unchanged, so values survive
+exactly. What JSON parsers read differently is refused, with the path of the culprit: NaN and
+infinities, integers beyond 64 bits, lone surrogates, duplicate keys, keys that are no text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+import msgpack
+import msgspec
+
+from .errors import InvalidEvent
+
+_BOM: Final = b"\xef\xbb\xbf"
+_INT_MIN, _INT_MAX = -(1 << 63), (1 << 64) - 1
+_LONG_NUMBER: Final = re.compile(rb"\d{19}")
+_SPACED_COLON: Final = re.compile(rb'"[ \t\r\n]+:')
+_decode_json: Final = msgspec.json.Decoder().decode
+_encode_json: Final = msgspec.json.Encoder().encode
+
+
+def decode_document(raw: bytes) -> dict[str, Any]:
+    """Decode a document that was checked before it was stored; empty bytes are `{}`."""
+    if not raw:
+        return {}
+    if _is_msgpack(raw):
+        return msgpack.unpackb(raw)  # type: ignore[no-any-return]
+    return _decode_json(raw)  # type: ignore[no-any-return]
+
+
+def encode_document(document: Mapping[str, Any], path: str, *, max_depth: int) -> bytes:
+    """JSON bytes of a mapping; raises `InvalidEvent` naming the value that has no JSON form."""
+    if not document and isinstance(document, Mapping):
+        return b""
+    if not isinstance(document, Mapping):
+        _refuse(path, f"must be an object, not {type(document).__name__}")
+    _Walk(max_depth).check(document, path)
+    try:
+        return _encode_json(document if type(document) is dict else dict(document))
+    except UnicodeEncodeError:
+        _refuse_surrogate(document, path)
+
+
+def check_document(raw: bytes, path: str, *, max_depth: int) -> bytes:
+    """Return the bytes to store for a producer's document; raise `InvalidEvent` if it is bad."""
+    if raw.startswith(_BOM):
+        raw = raw[len(_BOM) :]
+    if _is_msgpack(raw):
+        _check_msgpack(raw, path, max_depth)
+    else:
+        _check_json(raw, path, max_depth)
+    return raw
+
+
+def _is_msgpack(raw: bytes) -> bool:
+    first = raw[0] if raw else 0
+    return 0x80 <= first <= 0x8F or first in (0xDE, 0xDF)
+
+
+def _check_json(raw: bytes, path: str, max_depth: int) -> None:
+    try:
+        document = _decode_json(raw)
+    except RecursionError:
+        _refuse(path, f"is nested deeper than {max_depth}", code="limits")
+    except (msgspec.DecodeError, msgspec.ValidationError) as exc:
+        _explain_json(raw, path, exc)
+    if type(document) is not dict:
+        _refuse(path, f"must be an object, not {_json_name(document)}")
+    # A key is a quote and a colon outside strings: as many of these as there are keys means no
+    # key stands twice. Quotes and colons inside strings only ever raise the count.
+    colons = raw.count(b'":') if not _SPACED_COLON.search(raw) else -1
+    flat = raw.count(b"{") == 1 and raw.count(b"[") < max_depth
+    if flat and colons == len(document) and not _LONG_NUMBER.search(raw):
+        return
+    walk = _Walk(max_depth)
+    walk.check(document, path)
+    if walk.keys != colons:
+        _refuse_duplicates(raw, path)
+
+
+def _explain_json(raw: bytes, path: str, cause: Exception) -> NoReturn:
+    """Say in words why a strict parser refused `raw`; a lax one helps to find the place."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as exc:
+        _refuse(path, f"is not UTF-8 at byte {exc.start}", code="encoding")
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as exc:
+        _refuse(path, f"is not JSON: {exc.msg} at character {exc.pos}", code="encoding")
+    except (RecursionError, ValueError):
+        _refuse(path, f"is not JSON this worker can read: {cause}", code="encoding")
+    _Walk(1 << 30).check(document, path)
+    _refuse_surrogate(document, path)
+
+
+def _refuse_surrogate(document: object, path: str) -> NoReturn:
+    where = _find_surrogate(document, path) or path
+    _refuse(where, "contains half a surrogate pair, which is no character", code="encoding")
+
+
+def _find_surrogate(value: object, path: str) -> str | None:
+    if isinstance(value, str):
+        return path if any(0xD800 <= ord(char) <= 0xDFFF for char in value) else None
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            found = _find_surrogate(key, path) or _find_surrogate(child, f"{path}.{key}")
+            if found:
+                return found
+    elif isinstance(value, list | tuple):
+        for index, child in enumerate(value):
+            if found := _find_surrogate(child, f"{path}[{index}]"):
+                return found
+    return None
+
+
+class _Duplicate:
+    """Stands in a parsed document where an object has the same key twice."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def _pairs(pairs: list[tuple[Any, Any]]) -> Any:
+    document = dict(pairs)
+    if len(document) == len(pairs):
+        return document
+    seen: set[Any] = set()
+    return _Duplicate(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+
+
+def _refuse_duplicates(raw: bytes, path: str) -> None:
+    document = json.loads(raw, object_pairs_hook=_pairs)
+    _Walk(1 << 30).check(document, path)
+
+
+def _check_msgpack(raw: bytes, path: str, max_depth: int) -> None:
+    try:
+        # A map's declared length is bounded by the buffer's, so a forged header allocates nothing.
+        document = msgpack.unpackb(raw, object_pairs_hook=_pairs, strict_map_key=False)
+    except UnicodeDecodeError as exc:
+        _refuse(path, f"has text that is not UTF-8: {exc.reason}", code="encoding")
+    except (ValueError, TypeError, msgpack.UnpackException) as exc:
+        reason = str(exc) or type(exc).__name__
+        _refuse(path, f"is not msgpack: {reason}", code="encoding")
+    _Walk(max_depth).check(document, path)
+
+
+class _Walk:
+    """Checks every value of a decoded document; counts its keys."""
+
+    def __init__(self, max_depth: int) -> None:
+        self.keys = 0
+        self._max_depth = max_depth
+
+    def check(self, value: Any, path: str, depth: int = 1) -> None:
+        """Raise `InvalidEvent` at the first value that can't be stored exactly."""
+        kind = type(value)
+        if kind is str or kind is bool or value is None:
+            return
+        if kind is dict or (depth == 1 and isinstance(value, Mapping)):
+            self._mapping(value, path, depth)
+        elif kind is list or kind is tuple:
+            self._deeper(path, depth)
+            for index, child in enumerate(value):
+                self.check(child, f"{path}[{index}]", depth + 1)
+        elif isinstance(value, int):
+            if not _INT_MIN <= value <= _INT_MAX:
+                _refuse(path, "is an integer beyond 64 bits")
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                _refuse(path, f"is {value}, which JSON has no form for", code="encoding")
+        elif isinstance(value, _Duplicate):
+            _refuse(path, f"has the key {value.key!r} twice")
+        elif not isinstance(value, str):
+            _refuse(path, _unsupported(value))
+
+    def _mapping(self, value: Mapping[Any, Any], path: str, depth: int) -> None:
+        self._deeper(path, depth)
+        self.keys += len(value)
+        for key, child in value.items():
+            if not isinstance(key, str):
+                _refuse(path, f"has the key {key!r}, which is not text")
+            kind = type(child)
+            if kind is not str:
+                self.check(child, f"{path}.{key}", depth + 1)
+
+    def _deeper(self, path: str, depth: int) -> None:
+        if depth > self._max_depth:
+            shown = path if len(path) < 80 else path[:80] + "…"
+            _refuse(shown, f"is nested deeper than {self._max_depth}", code="limits")
+
+
+def _unsupported(value: object) -> str:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "is binary, which JSON can't hold; send text such as base64"
+    return f"has no JSON form ({type(value).__name__})"
+
+
+def _json_name(value: object) -> str:
+    names = {list: "an array", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _refuse(path: str, reason: str, *, code: str = "schema") -> NoReturn:
+    raise InvalidEvent(path, reason, code=code)

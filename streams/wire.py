@@ -1,0 +1,161 @@
+"""One exclusive connection on which commands travel as packets: several commands, one write.
+
+redis-py's pipeline objects cost more than Redis itself does. A `Wire` sends a list of commands
+in one write on a connection that redis-py opened (URL, TLS, AUTH, Sentinel and Cluster stay its
+business) and returns one reply a command. It never sends anything twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, cast
+
+import hiredis
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.connection import AbstractConnection, Connection
+from redis.exceptions import MovedError, ReadOnlyError, RedisError, ResponseError
+
+from .failures import translate
+
+Argument = bytes | str | int
+Command = tuple[Argument, ...]
+Reply = Any
+Client = Redis | RedisCluster
+
+DEFAULT_TIMEOUT_S: Final = 5.0
+
+
+class Wire:
+    """An exclusive connection to the node serving `key`; not for concurrent use.
+
+    Every failure to get all replies closes the connection, so a late reply can never be taken
+    for the answer to a later command.
+    """
+
+    def __init__(self, client: Client, key: bytes, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        self._client, self._key, self._timeout_s = client, key, timeout_s
+        self._connection: AbstractConnection | None = None
+        self._node: ClusterNode | None = None
+        self._pool_timeout: float | None = None
+
+    async def exchange(
+        self, commands: Sequence[Command], *, timeout_s: float | None = None
+    ) -> list[Reply]:
+        """Send `commands` in one packet; return their replies, error replies as exceptions.
+
+        Raises `StoreUnavailable` when the connection fails. Whether the commands were executed
+        is then unknown.
+        """
+        packet = [hiredis.pack_command(cast(Any, command)) for command in commands]
+        try:
+            async with asyncio.timeout(timeout_s or self._timeout_s):
+                connection = self._connection or await self._open()
+                await connection.send_packed_command(packet, check_health=False)
+                replies = [await _read(connection) for _ in commands]
+        except (RedisError, OSError, TimeoutError) as exc:
+            await self.close()
+            raise translate(exc) from exc
+        except BaseException:
+            await self.close()
+            raise
+        if any(isinstance(reply, MovedError | ReadOnlyError) for reply in replies):
+            await self._forget_topology()
+        return replies
+
+    async def _open(self) -> AbstractConnection:
+        if isinstance(self._client, RedisCluster):
+            await self._client.initialize()
+            self._node = self._client.get_node_from_key(cast(str, self._key))
+            if self._node is None:
+                raise RedisError("no node serves the slot of this tenant")
+            connection: AbstractConnection = self._node.acquire_connection()
+            await connection.connect()  # type: ignore[no-untyped-call]
+        else:
+            pool = self._client.connection_pool
+            connection = await pool.get_connection()  # type: ignore[no-untyped-call]
+        # The deadline of `exchange` covers all of a packet; redis-py's would start a task a write.
+        self._pool_timeout, connection.socket_timeout = connection.socket_timeout, None
+        self._connection = connection
+        return connection
+
+    async def _forget_topology(self) -> None:
+        await self.close()
+        if isinstance(self._client, RedisCluster):
+            await self._client.aclose()
+
+    async def close(self) -> None:
+        """Close the connection and give its place back to the pool; safe to repeat."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        connection.socket_timeout = self._pool_timeout
+        await connection.disconnect(nowait=True)
+        if self._node is not None:
+            self._node.release(cast(Connection, connection))
+        else:
+            await cast(Redis, self._client).connection_pool.release(connection)
+
+
+async def _read(connection: AbstractConnection) -> Reply:
+    try:
+        return await connection.read_response()
+    except ResponseError as exc:
+        return exc
+
+
+class Wires:
+    """A pool of wires for one tenant: readers borrow, blocking readers and writers keep one."""
+
+    def __init__(
+        self, client: Client, key: bytes, *, limit: int = 8, timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> None:
+        self._client, self._key, self._timeout_s = client, key, timeout_s
+        self._idle: list[Wire] = []
+        self._places = asyncio.Semaphore(limit)
+
+    def dedicated(self) -> Wire:
+        """A wire of the caller's own, outside the limit; the caller closes it."""
+        return Wire(self._client, self._key, timeout_s=self._timeout_s)
+
+    @asynccontextmanager
+    async def borrow(self) -> AsyncIterator[Wire]:
+        """An idle wire, or a new one; waits while `limit` are borrowed."""
+        async with self._places:
+            wire = self._idle.pop() if self._idle else self.dedicated()
+            try:
+                yield wire
+            finally:
+                self._idle.append(wire)
+
+    async def exchange(self, commands: Sequence[Command]) -> list[Reply]:
+        """`Wire.exchange` on a borrowed wire, raising the first error reply."""
+        async with self.borrow() as wire:
+            return [checked(reply) for reply in await wire.exchange(commands)]
+
+    async def transaction(self, commands: Iterable[Command]) -> list[Reply]:
+        """`commands` in one MULTI; their replies. Raises the first error reply."""
+        packet: list[Command] = [("MULTI",), *commands, ("EXEC",)]
+        async with self.borrow() as wire:
+            return exec_replies(await wire.exchange(packet))
+
+    async def close(self) -> None:
+        """Close the idle wires."""
+        while self._idle:
+            await self._idle.pop().close()
+
+
+def checked(reply: Reply) -> Reply:
+    """Return `reply`; raise it, translated, when it is an error."""
+    if isinstance(reply, Exception):
+        raise translate(reply) from reply
+    return reply
+
+
+def exec_replies(replies: Sequence[Reply]) -> list[Reply]:
+    """Replies of the commands of a MULTI packet; raises the first error among all of them."""
+    for reply in replies:
+        checked(reply)
+    return [checked(reply) for reply in replies[-1]]
