@@ -1,0 +1,172 @@
+"""The settings: defaults < TOML file < `ARES_*` environment < flags.
+
+`ARES_ARCHIVE_MAX_ROUNDS` is `archive.max_rounds`; an empty variable counts as absent.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_settings import EnvSettingsSource
+
+from ops.redact import shown
+
+from .settings_errors import SettingProblem, SettingsError, did_you_mean
+from .settings_model import DEFAULT_ORIGIN, PREFIX, Settings, is_secret, setting_fields, variable
+from .settings_rules import contradictions
+
+__all__ = ["Settings", "SettingsError", "load_settings"]
+
+CONFIG_VARIABLE: Final = "ARES_CONFIG"
+FLAG_ORIGIN: Final = "flag"
+
+ALTERNATIVES: Final = (
+    ("redis.url", "redis.url_file"),
+    ("redis.password", "redis.password_file"),
+    ("redis.sentinel_password", "redis.sentinel_password_file"),
+)
+"""Two ways to say one thing: the later layer's replaces both, and one layer may say one only."""
+
+
+def load_settings(
+    config_file: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Layer file, environment and flags over the defaults.
+
+    `overrides` are the flags, by dotted key; `None` means not given. The file is `config_file`,
+    else `ARES_CONFIG`. Raises `SettingsError` with every problem at once, each with its origin.
+    """
+    environ = os.environ if environ is None else environ
+    layers = _Layers()
+    named = config_file or environ.get(CONFIG_VARIABLE)
+    if named:
+        _add_file(layers, Path(named))
+    _add_environment(layers, environ)
+    flags = {key: value for key, value in (overrides or {}).items() if value is not None}
+    layers.add(flags, dict.fromkeys(flags, FLAG_ORIGIN))
+    return layers.settle()
+
+
+class _Layers:
+    """Values and origins so far, and what was wrong with them."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.origins: dict[str, str] = {}
+        self.problems: list[SettingProblem] = []
+
+    def problem(self, key: str, reason: str, origin: str) -> None:
+        self.problems.append(SettingProblem(key, reason, origin))
+
+    def add(self, values: Mapping[str, Any], origins: Mapping[str, str]) -> None:
+        known = setting_fields()
+        for key in [key for key in values if key not in known]:
+            self.problem(key, "unknown setting" + did_you_mean(key, known), origins[key])
+        for pair in ALTERNATIVES:
+            given = [key for key in pair if key in values]
+            if len(given) == 2:
+                self.problem(pair[0], f"set this or {pair[1]}, not both", origins[pair[0]])
+            for key in pair if given else ():
+                self.values.pop(key, None)
+                self.origins.pop(key, None)
+        for key in known.keys() & values.keys():
+            self.values[key], self.origins[key] = values[key], origins[key]
+
+    def settle(self) -> Settings:
+        try:
+            settings = Settings(**_nested(self.values))
+        except ValidationError as exc:
+            self._invalid(exc)
+        else:
+            for key, reason in contradictions(settings):
+                self.problem(key, reason, self._origin(key))
+        if self.problems:
+            raise SettingsError(self.problems)
+        settings._origins.update(self.origins)
+        return settings
+
+    def _origin(self, key: str) -> str:
+        return self.origins.get(key, DEFAULT_ORIGIN)
+
+    def _invalid(self, exc: ValidationError) -> None:
+        for error in exc.errors(include_url=False, include_input=False):
+            path = [part for part in error["loc"] if isinstance(part, str)]
+            key = ".".join(path[:2])
+            reason = error["msg"].removeprefix("Value error, ").split(", unable to")[0]
+            reason = reason.replace("Input should be", "must be")
+            value = self.values.get(key)
+            if value is not None and not is_secret(key):
+                reason += f", not {shown(value)}"
+            self.problem(key, reason, self._origin(key))
+
+
+def _add_file(layers: _Layers, path: Path) -> None:
+    origin = f"file {path}"
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as exc:
+        layers.problem("--config", f"can't read the settings file: {exc.strerror}", origin)
+        return
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        layers.problem("--config", f"is not TOML: {_where(exc)}", origin)
+        return
+    values = _dotted(tables)
+    layers.add(values, dict.fromkeys(values, origin))
+
+
+def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
+    given = {
+        name: value
+        for name, value in environ.items()
+        if name.startswith(PREFIX) and name != CONFIG_VARIABLE and value != ""
+        if not _is_service_link(name, value)
+    }
+    keys = {variable(key): key for key in setting_fields()}
+    for name in sorted(given.keys() - keys.keys()):
+        layers.problem(name, "unknown variable" + did_you_mean(name, keys), "environment")
+    source = EnvSettingsSource(Settings)
+    source.env_vars = {name.lower(): given[name] for name in given.keys() & keys.keys()}
+    values = _dotted(source())
+    layers.add(values, {key: f"environment {variable(key)}" for key in values})
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    """Kubernetes puts such variables into every pod beside a Service named `ares-…`."""
+    if name.endswith("_PORT"):
+        return re.match(r"(tcp|udp|sctp)://", value) is not None
+    return re.search(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)", name) is not None
+
+
+def _where(exc: Exception) -> str:
+    """Line and column alone: the text of the error may quote a secret."""
+    if isinstance(exc, UnicodeDecodeError):
+        return "not UTF-8"
+    place = str(exc).rpartition("(")[2].rstrip(")")
+    return f"look {place}" if place.startswith("at ") else "syntax error"
+
+
+def _dotted(tables: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in tables.items():
+        if isinstance(value, Mapping):
+            flat.update({f"{name}.{inner}": deep for inner, deep in value.items()})
+        else:
+            flat[name] = value
+    return flat
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key, value in flat.items():
+        section, _, name = key.rpartition(".")
+        target = nested.setdefault(section, {}) if section else nested
+        target[name] = value
+    return nested

@@ -1,0 +1,107 @@
+"""How Redis is reached. Secrets may be files, which are read anew whenever they are needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from .settings_errors import SettingProblem, SettingsError
+from .settings_types import Count, Section
+
+DEFAULT_REDIS_URL: Final = "redis://127.0.0.1:6379/0"
+
+URL_SCHEMES: Final = (
+    "redis://",
+    "rediss://",
+    "unix://",
+    "redis+cluster://",
+    "rediss+cluster://",
+    "redis+sentinel://",
+    "rediss+sentinel://",
+)
+
+
+def _check_url(url: SecretStr) -> SecretStr:
+    """Look at the scheme alone: the rest may hold a password and is never repeated."""
+    if url.get_secret_value() != "embedded" and not url.get_secret_value().startswith(URL_SCHEMES):
+        raise ValueError(f"must be 'embedded' or start with one of {', '.join(URL_SCHEMES)}")
+    return url
+
+
+def _read_secret(key: str, path: Path) -> str:
+    """First line of a mounted secret; what it holds never enters an error."""
+    try:
+        secret = path.read_text(encoding="utf-8").strip("\r\n")
+    except (OSError, UnicodeError) as exc:
+        reason = f"can't read {path}: {getattr(exc, 'strerror', None) or 'not UTF-8'}"
+        raise SettingsError([SettingProblem(key, reason, f"file {path}")]) from None
+    if not secret or "\n" in secret:
+        reason = f"{path} must hold one line, the secret"
+        raise SettingsError([SettingProblem(key, reason, f"file {path}")])
+    return secret
+
+
+class RedisSettings(Section):
+    """Where Redis is and how it is spoken to."""
+
+    url: Annotated[SecretStr, AfterValidator(_check_url)] = Field(
+        default=SecretStr(DEFAULT_REDIS_URL),
+        description="Redis by URL: `redis://`, `rediss://` (TLS), `unix://`, `redis+cluster://`, "
+        "`redis+sentinel://host:port,host:port/master`, or `embedded`.",
+    )
+    url_file: Path | None = Field(
+        default=None,
+        description="File that holds the URL; read again whenever a connection is made.",
+    )
+    username: str | None = Field(default=None, description="User, where the URL names none.")
+    password: SecretStr | None = Field(
+        default=None, description="Password, where the URL has none."
+    )
+    password_file: Path | None = Field(
+        default=None, description="File that holds the password; read again when it is rotated."
+    )
+    sentinel_username: str | None = Field(default=None, description="User at the sentinels.")
+    sentinel_password: SecretStr | None = Field(
+        default=None, description="Password at the sentinels."
+    )
+    sentinel_password_file: Path | None = Field(
+        default=None, description="File that holds the password at the sentinels."
+    )
+    tls_ca: Path | None = Field(default=None, description="CA bundle that signed the server.")
+    tls_cert: Path | None = Field(default=None, description="Client certificate, PEM.")
+    tls_key: Path | None = Field(default=None, description="Key of the client certificate, PEM.")
+    connect_timeout_ms: Count = Field(
+        default=5_000, ge=100, le=600_000, description="Longest wait for a connection, ms."
+    )
+    socket_timeout_ms: Count = Field(
+        default=10_000, ge=1_000, le=600_000, description="Longest wait for a reply, ms."
+    )
+    block_ms: Count = Field(
+        default=2_000,
+        ge=10,
+        le=300_000,
+        description="How long a blocking read waits, ms. At least 1,000 below the socket timeout.",
+    )
+    max_connections: Count = Field(
+        default=64, ge=8, le=10_000, description="Most connections of one process."
+    )
+
+    def read_url(self) -> str:
+        """The URL; a `url_file` is read anew. Raises `SettingsError` when it can't be."""
+        if self.url_file is not None:
+            return _read_secret("redis.url_file", self.url_file)
+        return self.url.get_secret_value()
+
+    def read_password(self) -> str | None:
+        """The password set apart from the URL; a `password_file` is read anew."""
+        if self.password_file is not None:
+            return _read_secret("redis.password_file", self.password_file)
+        return self.password.get_secret_value() if self.password else None
+
+    def read_sentinel_password(self) -> str | None:
+        """The password at the sentinels; its file is read anew."""
+        if self.sentinel_password_file is not None:
+            return _read_secret("redis.sentinel_password_file", self.sentinel_password_file)
+        return self.sentinel_password.get_secret_value() if self.sentinel_password else None
