@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,12 +17,12 @@ from pydantic_settings import EnvSettingsSource
 from ops.redact import shown
 
 from .settings_errors import SettingProblem, SettingsError, did_you_mean
+from .settings_files import CONFIG_VARIABLE, config_path, read_tables
 from .settings_model import DEFAULT_ORIGIN, PREFIX, Settings, is_secret, setting_fields, variable
 from .settings_rules import contradictions
 
 __all__ = ["Settings", "SettingsError", "load_settings"]
 
-CONFIG_VARIABLE: Final = "ARES_CONFIG"
 FLAG_ORIGIN: Final = "flag"
 
 ALTERNATIVES: Final = (
@@ -46,9 +45,8 @@ def load_settings(
     """
     environ = os.environ if environ is None else environ
     layers = _Layers()
-    named = config_file or environ.get(CONFIG_VARIABLE)
-    if named:
-        _add_file(layers, Path(named))
+    if path := config_path(config_file, environ):
+        _add_file(layers, path)
     _add_environment(layers, environ)
     flags = {key: value for key, value in (overrides or {}).items() if value is not None}
     layers.add(flags, dict.fromkeys(flags, FLAG_ORIGIN))
@@ -109,17 +107,12 @@ class _Layers:
 
 
 def _add_file(layers: _Layers, path: Path) -> None:
-    origin = f"file {path}"
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as exc:
-        layers.problem("--config", f"can't read the settings file: {exc.strerror}", origin)
-        return
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-        layers.problem("--config", f"is not TOML: {_where(exc)}", origin)
-        return
-    values = _dotted(tables)
-    layers.add(values, dict.fromkeys(values, origin))
+        values = _dotted(read_tables(path))
+    except SettingsError as exc:
+        layers.problems.extend(exc.problems)
+    else:
+        layers.add(values, dict.fromkeys(values, f"file {path}"))
 
 
 def _add_environment(layers: _Layers, environ: Mapping[str, str]) -> None:
@@ -143,14 +136,6 @@ def _is_service_link(name: str, value: str) -> bool:
     if name.endswith("_PORT"):
         return re.match(r"(tcp|udp|sctp)://", value) is not None
     return re.search(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)", name) is not None
-
-
-def _where(exc: Exception) -> str:
-    """Line and column alone: the text of the error may quote a secret."""
-    if isinstance(exc, UnicodeDecodeError):
-        return "not UTF-8"
-    place = str(exc).rpartition("(")[2].rstrip(")")
-    return f"look {place}" if place.startswith("at ") else "syntax error"
 
 
 def _dotted(tables: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from streams.keys import check_tenant
 
+from .settings_files import DEFAULT_TENANTS
 from .settings_pipeline import (
     ArchiveSettings,
     CommitSettings,
@@ -44,7 +45,9 @@ class Settings(BaseSettings):
         tuple[Annotated[str, AfterValidator(check_tenant)], ...],
         NoDecode,
         BeforeValidator(split_list),
-    ] = Field(default=("default",), min_length=1, description="Tenants worked on, a list or `a,b`.")
+    ] = Field(
+        default=DEFAULT_TENANTS, min_length=1, description="Tenants worked on, a list or `a,b`."
+    )
     redis: RedisSettings = RedisSettings()
     limits: LimitSettings = LimitSettings()
     sequencer: SequencerSettings = SequencerSettings()

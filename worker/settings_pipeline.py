@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
+from .settings_files import DEFAULT_ARCHIVE_DIR
 from .settings_types import (
     Count,
     Duration,
@@ -21,7 +22,6 @@ from .settings_types import (
     parse_duration,
 )
 
-DEFAULT_ARCHIVE_DIR: Final = Path(".context/rounds")
 MIB: Final = 1 << 20
 
 
