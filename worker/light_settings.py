@@ -16,7 +16,14 @@ from streams.errors import UsageError
 from streams.keys import check_tenant
 
 from .settings_errors import SettingProblem, SettingsError
-from .settings_files import DEFAULT_ARCHIVE_DIR, DEFAULT_TENANTS, config_path, read_tables
+from .settings_files import (
+    DEFAULT_ARCHIVE_DIR,
+    DEFAULT_TENANTS,
+    config_path,
+    read_path,
+    read_tables,
+    split_list,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +65,12 @@ def load_light_settings(
         ),
         ("default", {"archive.dir": DEFAULT_ARCHIVE_DIR, "tenants": DEFAULT_TENANTS}),
     )
-    directory, origin = _first(layers, "archive.dir")
-    if not isinstance(directory, str | Path):
-        raise SettingsError([SettingProblem("archive.dir", "must be a path", origin)])
-    return LightSettings(Path(directory), _tenants(*_first(layers, "tenants")))
+    raw, origin = _first(layers, "archive.dir")
+    try:
+        directory = read_path(raw)
+    except ValueError as exc:
+        raise SettingsError([SettingProblem("archive.dir", str(exc), origin)]) from None
+    return LightSettings(directory, _tenants(*_first(layers, "tenants")))
 
 
 def _first(layers: tuple[tuple[str, Mapping[str, Any]], ...], key: str) -> tuple[Any, str]:
@@ -69,9 +78,7 @@ def _first(layers: tuple[tuple[str, Mapping[str, Any]], ...], key: str) -> tuple
 
 
 def _tenants(raw: Any, origin: str) -> tuple[str, ...]:
-    names = (
-        [part.strip() for part in raw.split(",") if part.strip()] if isinstance(raw, str) else raw
-    )
+    names = split_list(raw)
     try:
         if not isinstance(names, list | tuple) or not names:
             raise UsageError("must be a list of tenants")

@@ -1,4 +1,7 @@
-"""The settings file: which one it is, and its tables; no library but the standard one."""
+"""What both loaders of settings share: the file, and how paths and lists are written.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -35,3 +38,20 @@ def read_tables(path: Path) -> dict[str, Any]:
         place = str(exc).rpartition("(")[2].rstrip(")")
         reason = f"is not TOML: look {place}" if place.startswith("at ") else "is not TOML"
     raise SettingsError([SettingProblem("settings file", reason, str(path))])
+
+
+def read_path(raw: Any) -> Path:
+    """A path, with `~` for the home folder; raise `ValueError` for none at all."""
+    if not isinstance(raw, str | Path) or not str(raw) or "\0" in str(raw):
+        raise ValueError("must be a path")
+    try:
+        return Path(raw).expanduser()
+    except RuntimeError:
+        raise ValueError("starts with ~ but there is no home folder") from None
+
+
+def split_list(raw: Any) -> Any:
+    """Split `a, b` as the environment and flags have it; lists pass."""
+    if isinstance(raw, str):
+        return tuple(part.strip() for part in raw.split(",") if part.strip())
+    return raw

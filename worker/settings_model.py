@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from streams.keys import check_tenant
 
-from .settings_files import DEFAULT_TENANTS
+from .settings_files import DEFAULT_TENANTS, split_list
 from .settings_pipeline import (
     ArchiveSettings,
     CommitSettings,
@@ -23,7 +23,7 @@ from .settings_pipeline import (
 )
 from .settings_process import LogSettings, MetricsSettings, SegmentSettings, WorkerSettings
 from .settings_redis import RedisSettings
-from .settings_types import Section, split_list
+from .settings_types import Section
 
 PREFIX: Final = "ARES_"
 DEFAULT_ORIGIN: Final = "default"
@@ -46,7 +46,7 @@ class Settings(BaseSettings):
         NoDecode,
         BeforeValidator(split_list),
     ] = Field(
-        default=DEFAULT_TENANTS, min_length=1, description="Tenants worked on, a list or `a,b`."
+        default=DEFAULT_TENANTS, min_length=1, description="Tenants worked on; `a,b` or a list."
     )
     redis: RedisSettings = RedisSettings()
     limits: LimitSettings = LimitSettings()

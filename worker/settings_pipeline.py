@@ -6,7 +6,6 @@ Names ending in `_ms` or `_s` are whole numbers of that unit; other times are du
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
@@ -17,6 +16,7 @@ from .settings_types import (
     Duration,
     FileMode,
     FunctionName,
+    Location,
     Section,
     Size,
     parse_duration,
@@ -98,7 +98,7 @@ class CommitSettings(Section):
 class ArchiveSettings(Section):
     """The volume that holds the round files."""
 
-    dir: Path = Field(default=DEFAULT_ARCHIVE_DIR, description="Folder of the archive.")
+    dir: Location = Field(default=DEFAULT_ARCHIVE_DIR, description="Folder of the archive.")
     max_rounds: Count = Field(
         default=200, ge=0, le=10_000_000, description="Newest rounds kept of a stream; 0 keeps all."
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from .settings_types import Count, Duration, FunctionName, Section, parse_duration
+from .settings_types import Count, Duration, FunctionName, Location, Section, parse_duration
 
 
 class WorkerSettings(Section):
@@ -79,7 +78,7 @@ class SegmentSettings(Section):
     """Sealed segments of conversations."""
 
     enabled: bool = Field(default=False, description="Seal a round's messages when it is archived.")
-    base: Path | None = Field(default=None, description="Absolute folder of the segments.")
+    base: Location | None = Field(default=None, description="Absolute folder of the segments.")
     redactor: FunctionName | None = Field(
         default=None,
         description="Redactor as `module:function`; tool content is withheld without one.",

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, SecretStr
 
 from .settings_errors import SettingProblem, SettingsError
-from .settings_types import Count, Section
+from .settings_types import Count, Location, Section
 
 DEFAULT_REDIS_URL: Final = "redis://127.0.0.1:6379/0"
 
@@ -51,7 +51,7 @@ class RedisSettings(Section):
         description="Redis by URL: `redis://`, `rediss://` (TLS), `unix://`, `redis+cluster://`, "
         "`redis+sentinel://host:port,host:port/master`, or `embedded`.",
     )
-    url_file: Path | None = Field(
+    url_file: Location | None = Field(
         default=None,
         description="File that holds the URL; read again whenever a connection is made.",
     )
@@ -59,19 +59,21 @@ class RedisSettings(Section):
     password: SecretStr | None = Field(
         default=None, description="Password, where the URL has none."
     )
-    password_file: Path | None = Field(
+    password_file: Location | None = Field(
         default=None, description="File that holds the password; read again when it is rotated."
     )
     sentinel_username: str | None = Field(default=None, description="User at the sentinels.")
     sentinel_password: SecretStr | None = Field(
         default=None, description="Password at the sentinels."
     )
-    sentinel_password_file: Path | None = Field(
+    sentinel_password_file: Location | None = Field(
         default=None, description="File that holds the password at the sentinels."
     )
-    tls_ca: Path | None = Field(default=None, description="CA bundle that signed the server.")
-    tls_cert: Path | None = Field(default=None, description="Client certificate, PEM.")
-    tls_key: Path | None = Field(default=None, description="Key of the client certificate, PEM.")
+    tls_ca: Location | None = Field(default=None, description="CA bundle that signed the server.")
+    tls_cert: Location | None = Field(default=None, description="Client certificate, PEM.")
+    tls_key: Location | None = Field(
+        default=None, description="Key of the client certificate, PEM."
+    )
     connect_timeout_ms: Count = Field(
         default=5_000, ge=100, le=600_000, description="Longest wait for a connection, ms."
     )

@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+from .settings_files import read_path
 
 _UNITS_MS: Final = {
     "ms": 1,
@@ -88,13 +91,6 @@ def check_function_name(raw: str) -> str:
     return raw
 
 
-def split_list(raw: Any) -> Any:
-    """Split `a, b` as the environment and flags have it; lists pass."""
-    if isinstance(raw, str):
-        return tuple(part.strip() for part in raw.split(",") if part.strip())
-    return raw
-
-
 def _text_of(raw: Any) -> str:
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         raise ValueError("must be a number or a text")
@@ -121,6 +117,7 @@ Duration = Annotated[
 ]
 Size = Annotated[int, BeforeValidator(parse_size), Written("bytes", format_size)]
 FileMode = Annotated[int, BeforeValidator(parse_mode), Written("octal mode", format_mode)]
+Location = Annotated[Path, BeforeValidator(read_path)]
 FunctionName = Annotated[str, AfterValidator(check_function_name)]
 
 
