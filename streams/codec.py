@@ -71,7 +71,7 @@ def encode_event(event: Event, limits: Limits) -> EncodedEvent:
     check_size(metadata, "metadata", limits.max_payload_bytes)
     module = event.module_name
     return EncodedEvent(
-        type=check_name(str(event.type), "type", limits.max_type_bytes),
+        type=str(check_name(event.type, "type", limits.max_type_bytes)),
         id=check_name(event.id, "id", limits.max_id_bytes),
         timestamp_us=to_microseconds(event.timestamp),
         module=check_name(module, "module_name", limits.max_module_bytes) if module else "",

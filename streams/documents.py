@@ -23,7 +23,17 @@ _INT_MIN, _INT_MAX = -(1 << 63), (1 << 64) - 1
 _LONG_NUMBER: Final = re.compile(rb"\d{19}")
 _SPACED_COLON: Final = re.compile(rb'"[ \t\r\n]+:')
 _decode_json: Final = msgspec.json.Decoder().decode
-_encode_json: Final = msgspec.json.Encoder().encode
+
+
+def _plain(value: object) -> object:
+    """msgspec knows exact types only: a subclass, such as numpy's floats, by its plain value."""
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    raise TypeError(type(value).__name__)
+
+
+_encode_json: Final = msgspec.json.Encoder(enc_hook=_plain).encode
 
 
 def decode_document(raw: bytes) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import fakeredis
 import pytest
 import redis.asyncio
 from hypothesis import HealthCheck, settings
+
 from support.redis_server import REDIS_7, REDIS_62, RedisServer, find_servers, serve_all_slots
 
 FAKEREDIS = "fakeredis"

@@ -8,6 +8,7 @@ import pytest
 import redis.asyncio
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+
 from support.lossy_proxy import Fault, LossyProxy
 from support.waiting import eventually
 

@@ -1,0 +1,145 @@
+"""An event store in this process's memory, for users' own tests: nothing survives it.
+
+It keeps the contract of `RedisEventStore`, limits included: one suite runs on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
+from typing import Self
+
+from .clock import Clock, system_clock
+from .codec import (
+    EncodedEvent,
+    Limits,
+    check_stream,
+    encode_event,
+    from_microseconds,
+    to_microseconds,
+)
+from .documents import decode_document
+from .errors import UsageError, VersionConflict
+from .event import DEFAULT_TENANT_ID, Event
+from .keys import check_tenant
+from .plan import Append, Head, plan_stream
+from .store import ANY, Direction, ExpectedVersion, check_expected_version
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An event in its place, still encoded: no caller can change what is stored."""
+
+    stream: str
+    version: int
+    ms: int
+    event: EncodedEvent
+
+    def decode(self) -> Event:
+        return Event(
+            type=self.event.type,
+            payload=decode_document(self.event.payload),
+            id=self.event.id,
+            stream_id=self.stream,
+            module_name=self.event.module,
+            metadata=decode_document(self.event.metadata),
+            version=self.version,
+            timestamp=from_microseconds(self.event.timestamp_us),
+        )
+
+
+class MemoryEventStore:
+    """One tenant's logs in memory. Not shared between processes, nor between instances."""
+
+    def __init__(
+        self,
+        tenant: str = DEFAULT_TENANT_ID,
+        *,
+        limits: Limits | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.tenant = check_tenant(tenant)
+        self._limits = limits or Limits()
+        self._clock = clock
+        self._logs: dict[str, list[_Entry]] = {}
+
+    async def append(
+        self, stream: str, events: Sequence[Event], expected_version: ExpectedVersion = ANY
+    ) -> int:
+        """Append all of `events` or none; return the version of the last.
+
+        Raises `VersionConflict`, `InvalidEvent`; an empty `events` is a `UsageError`. Nothing is
+        awaited between check and write, so tasks can't come between them.
+        """
+        check_stream(stream, self._limits)
+        expected = check_expected_version(expected_version)
+        if not events:
+            raise UsageError("there is no event to append")
+        encoded = [encode_event(event, self._limits) for event in events]
+        log = self._logs.get(stream, [])
+        head = Head(log[-1].version, log[-1].ms) if log else Head()
+        plan = plan_stream([Append(stream, encoded, expected)], head, self._clock())
+        if write := plan.write:
+            self._logs.setdefault(stream, []).extend(
+                _Entry(stream, version, write.ms, event)
+                for version, event in enumerate(write.events, write.first)
+            )
+        [outcome] = plan.outcomes
+        if isinstance(outcome, VersionConflict):
+            raise outcome
+        return outcome
+
+    async def read(
+        self,
+        stream: str,
+        from_version: int = 1,
+        to_version: int | None = None,
+        limit: int | None = None,
+        direction: Direction = Direction.FORWARD,
+        since: datetime | None = None,
+    ) -> list[Event]:
+        """Events of versions `from_version`..`to_version` committed at or after `since`."""
+        first_ms = _first_ms(since)
+        rows = [
+            row
+            for row in self._logs.get(stream, ())
+            if from_version <= row.version
+            and (to_version is None or row.version <= to_version)
+            and row.ms >= first_ms
+        ]
+        if direction is Direction.BACKWARD:
+            rows.reverse()
+        return [row.decode() for row in rows[:limit]]
+
+    async def read_all(
+        self, since: datetime | None = None, limit: int | None = None
+    ) -> AsyncIterator[Event]:
+        """Events of every stream, as they are now, by commit time, then stream."""
+        first_ms = _first_ms(since)
+        logs = [[row for row in log if row.ms >= first_ms] for log in self._logs.values()]
+        for row in islice(merge(*logs, key=attrgetter("ms", "stream", "version")), limit):
+            yield row.decode()
+
+    async def stream_version(self, stream: str) -> int:
+        """Newest version of `stream`; 0 when it has no event."""
+        log = self._logs.get(stream)
+        return log[-1].version if log else 0
+
+    async def list_streams(self) -> list[str]:
+        """Names of the streams that have events, sorted."""
+        return sorted(self._logs)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+
+def _first_ms(since: datetime | None) -> int:
+    """The first whole millisecond at or after `since`."""
+    return 0 if since is None else -(-to_microseconds(since) // 1000)
