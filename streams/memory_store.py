@@ -23,11 +23,12 @@ from .codec import (
     to_microseconds,
 )
 from .documents import decode_document
-from .errors import UsageError, VersionConflict
+from .errors import StreamNotFound, UsageError, VersionConflict
 from .event import DEFAULT_TENANT_ID, Event
 from .keys import check_tenant
 from .plan import Append, Head, plan_stream
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
+from .summary import EventSummary, rule_based_text, summarize
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,19 @@ class _Entry:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """A summary in the place of the events it stands for."""
+
+    stream: str
+    version: int
+    ms: int
+    summary: EventSummary
+
+    def decode(self) -> Event:
+        return self.summary.to_event(self.stream)
+
+
 class MemoryEventStore:
     """One tenant's logs in memory. Not shared between processes, nor between instances."""
 
@@ -65,7 +79,7 @@ class MemoryEventStore:
         self.tenant = check_tenant(tenant)
         self._limits = limits or Limits()
         self._clock = clock
-        self._logs: dict[str, list[_Entry]] = {}
+        self._logs: dict[str, list[_Folded | _Entry]] = {}
 
     async def append(
         self, stream: str, events: Sequence[Event], expected_version: ExpectedVersion = ANY
@@ -132,6 +146,21 @@ class MemoryEventStore:
     async def list_streams(self) -> list[str]:
         """Names of the streams that have events, sorted."""
         return sorted(self._logs)
+
+    async def compact(self, stream: str, through: int) -> None:
+        """Fold the events up to version `through` into one summary, as a worker would.
+
+        Raises `StreamNotFound`. Does nothing where no event is left to fold.
+        """
+        if stream not in self._logs:
+            raise StreamNotFound(stream)
+        log = self._logs[stream]
+        old = [row for row in log if isinstance(row, _Entry) and row.version <= through]
+        if old:
+            events = [row.decode() for row in old]
+            summary = summarize(events, old[-1].ms, rule_based_text(events))
+            at = log.index(old[0])
+            log[at : at + len(old)] = [_Folded(stream, old[-1].version, old[-1].ms, summary)]
 
     async def __aenter__(self) -> Self:
         return self

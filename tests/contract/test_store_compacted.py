@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from streams.clock import system_clock
@@ -108,3 +110,42 @@ async def test_a_stream_compacted_to_its_head_still_has_its_version(backend, sto
     assert await store.stream_version("s") == 5
     assert await store.list_streams() == ["s"]
     assert await store.append("s", events(1)) == 6
+
+
+def covered(read: list[Event]) -> list[int]:
+    """Every version that a summary or an event of `read` stands for, in order."""
+    versions: list[int] = []
+    for event in read:
+        first = event.payload["first_version"] if event.type == SUMMARY_TYPE else event.version
+        versions += range(first, event.version + 1)
+    return versions
+
+
+@pytest.mark.parametrize("direction", [Direction.FORWARD, BACKWARD])
+async def test_a_compaction_between_the_steps_of_a_read_shows_no_hole_and_no_overlap(
+    backend, store, direction
+):
+    await store.append("s", events(1200))
+    other = await backend.open()
+
+    async def compact() -> None:
+        for through in range(20, 1200, 20):
+            await backend.compact("s", through)
+
+    compaction = asyncio.create_task(compact())
+    reads = [await other.read("s", direction=direction)]
+    while not compaction.done():
+        await asyncio.sleep(0)
+        reads.append(await other.read("s", direction=direction))
+    await compaction
+
+    for read in reads:
+        ordered = read if direction is Direction.FORWARD else read[::-1]
+        assert covered(ordered) == list(range(1, 1201))
+
+
+async def test_read_all_goes_through_summaries_too(folded):
+    found = [event async for event in folded.read_all()]
+
+    assert covered(found) == list(range(1, 21))
+    assert [e.version async for e in folded.read_all(limit=3)] == [6, 13, 14]

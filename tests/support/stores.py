@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import chain
 
 import redis.asyncio
 
+from streams.codec import decode_entry, entry_ms
+from streams.keys import Keys
 from streams.memory_store import MemoryEventStore
 from streams.store import EventStore
+from streams.summary import pack, rule_based_text, summarize
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,17 @@ def redis_backend(
         return await stack.enter_async_context(RedisEventStore(client, tenant=tenant))
 
     async def compact(stream: str, through: int) -> None:
-        raise NotImplementedError
+        keys = Keys(tenant)
+        async with connect() as client:
+            log = await client.xrange(keys.log(stream), max=str(through))
+            events = [
+                decode_entry(stream, name, list(chain(*fields.items()))) for name, fields in log
+            ]
+            summary = summarize(events, entry_ms(log[-1][0]), rule_based_text(events))
+            transaction = client.pipeline()
+            transaction.rpush(keys.summaries(stream), pack(summary))
+            transaction.hset(keys.state(stream), "compacted_version", through)
+            transaction.xtrim(keys.log(stream), minid=through + 1, approximate=False)
+            await transaction.execute()
 
     return Backend(tenant, open_store, compact)
