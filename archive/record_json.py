@@ -1,0 +1,294 @@
+"""Pure. A round file's bytes: exact when written, tolerant when read.
+
+Written: JSON, UTF-8, two-space indent, keys in the order of `RoundRecord`, newline at the end.
+Read: files of ARES too, so a missing field has its default and an unknown one stays in `raw`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+import msgspec
+
+from streams.errors import UsageError
+
+from .failures import RecordDamaged
+from .record import (
+    OUTCOMES,
+    Action,
+    Check,
+    CheckKind,
+    FileChange,
+    Outcome,
+    RoundIdentity,
+    RoundRecord,
+    Verdict,
+)
+
+ARES_CHECKS: Final = ("go_vet", "go_lint", "go_test", "race_detector", "examples")
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of an erased round: its number and identity, no content."""
+
+    round: int
+    identity: RoundIdentity
+    tenant_id: str = ""
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A round file's record, and `raw`, the whole JSON object with the fields we don't know."""
+
+    record: RoundRecord
+    raw: Mapping[str, Any]
+
+
+class _File(msgspec.Struct):
+    path: str = ""
+    lines_added: int = 0
+    lines_removed: int = 0
+    summary: str = ""
+
+
+class _Check(msgspec.Struct):
+    kind: str = ""
+    tool: str = ""
+    result: str = ""
+
+
+class _Verdict(msgspec.Struct):
+    go_vet: str = ""
+    go_lint: str = ""
+    go_test: str = ""
+    race_detector: str = ""
+    examples: str = ""
+    checks: list[_Check] | None = None
+
+
+class _Wire(msgspec.Struct):
+    """The fields we know, as loose as ARES writes them: its empty lists are null."""
+
+    round: int = 0
+    action: str = ""
+    summary: str = ""
+    files: list[_File] | None = None
+    verdict: _Verdict | None = None
+    todos: list[str] | None = None
+    decisions: list[str] | None = None
+    refs: dict[str, Any] | None = None
+    stream_id: str = ""
+    tenant_id: str = ""
+    epoch: int = 0
+    outcome: str = ""
+    error: str = ""
+    first_version: int = 0
+    last_version: int = 0
+    event_count: int = 0
+    started_at: str | None = None
+    ended_at: str | None = None
+    events_digest: str = ""
+    erased: bool = False
+
+
+_wire_decoder: Final = msgspec.json.Decoder(_Wire)
+
+
+def _finite(number: str) -> float | str:
+    """Numbers no float can hold are shown as they stand rather than called damage."""
+    value = float(number)
+    return value if math.isfinite(value) else number
+
+
+_raw_decoder: Final = msgspec.json.Decoder(dict[str, Any], float_hook=_finite)
+_encoder: Final = msgspec.json.Encoder()
+KNOWN_FIELDS: Final = frozenset(_Wire.__struct_fields__)
+"""Top-level names of a round file that `RoundRecord` or `Tombstone` carries."""
+
+
+def rfc3339(moment: datetime) -> str:
+    """`moment` in UTC with microseconds and `Z`; a time without a zone counts as UTC."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+
+
+def record_to_bytes(record: RoundRecord) -> bytes:
+    """The file of `record`: equal records give equal bytes.
+
+    Raises `UsageError` for text that has no UTF-8 form (a lone surrogate).
+    """
+    return _pretty(record_to_dict(record))
+
+
+def record_to_dict(record: RoundRecord) -> dict[str, Any]:
+    """`record` as the JSON object of its file, keys in their order."""
+    verdict = record.verdict
+    return {
+        "round": record.round,
+        "action": record.action,
+        "summary": record.summary,
+        "files": [
+            {
+                "path": change.path,
+                "lines_added": change.lines_added,
+                "summary": change.summary,
+                "lines_removed": change.lines_removed,
+            }
+            for change in record.files
+        ],
+        "verdict": {
+            **{name: getattr(verdict, name) for name in ARES_CHECKS},
+            "checks": [
+                {"kind": c.kind, "tool": c.tool, "result": c.result} for c in verdict.checks
+            ],
+        },
+        "todos": list(record.todos),
+        "decisions": list(record.decisions),
+        "refs": dict(record.refs),
+        "stream_id": record.stream_id,
+        "tenant_id": record.tenant_id,
+        "epoch": record.epoch,
+        "outcome": record.outcome,
+        "error": record.error,
+        "first_version": record.first_version,
+        "last_version": record.last_version,
+        "event_count": record.event_count,
+        "started_at": rfc3339(record.started_at) if record.started_at else None,
+        "ended_at": rfc3339(record.ended_at) if record.ended_at else None,
+        "events_digest": record.events_digest,
+    }
+
+
+def tombstone_to_bytes(tombstone: Tombstone) -> bytes:
+    """The file that replaces an erased round's."""
+    identity = tombstone.identity
+    return _pretty(
+        {
+            "round": tombstone.round,
+            "erased": True,
+            "stream_id": identity.stream_id,
+            "tenant_id": tombstone.tenant_id,
+            "epoch": tombstone.epoch,
+            "first_version": identity.first_version,
+            "last_version": identity.last_version,
+            "events_digest": identity.events_digest,
+        }
+    )
+
+
+def record_from_bytes(data: bytes) -> RoundRecord:
+    """The record in a round file; raises `RecordDamaged`, for a tombstone too."""
+    stored = stored_from_bytes(data)
+    if isinstance(stored, Tombstone):
+        raise RecordDamaged("it was erased")
+    return stored.record
+
+
+def stored_from_bytes(data: bytes) -> StoredRecord | Tombstone:
+    """What a round file holds; raises `RecordDamaged` unless it is whole."""
+    wire = _decode(data)
+    if wire.erased:
+        return _tombstone(wire)
+    return StoredRecord(_record(wire), _raw_decoder.decode(data))
+
+
+def check_bytes(data: bytes) -> bool:
+    """Whether a round file holds a record, False for a tombstone; raises `RecordDamaged`.
+
+    As strict as `stored_from_bytes`, and a good deal cheaper.
+    """
+    return not _decode(data).erased
+
+
+def damage_reason(data: bytes, detail: str) -> str:
+    """What is wrong with a round file, in words for a person."""
+    if not data:
+        return "the file is empty"
+    if not data.strip(b"\0"):
+        return "the file holds only NUL bytes"
+    if not data.rstrip().endswith(b"}"):
+        return "the file is cut off"
+    return f"not a round record: {detail}"
+
+
+def _decode(data: bytes) -> _Wire:
+    try:
+        if not data.isascii():
+            data.decode()  # the decoder skips over unknown fields without looking at their bytes
+        return _wire_decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise RecordDamaged(damage_reason(data, str(exc))) from exc
+
+
+def _pretty(value: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.format(_encoder.encode(value), indent=2) + b"\n"
+    except UnicodeEncodeError as exc:
+        raise UsageError(f"the record holds text without a UTF-8 form: {exc.reason}") from exc
+
+
+def _tombstone(wire: _Wire) -> Tombstone:
+    identity = RoundIdentity(
+        wire.stream_id, wire.first_version, wire.last_version, wire.events_digest
+    )
+    return Tombstone(wire.round, identity, wire.tenant_id, wire.epoch)
+
+
+def _record(wire: _Wire) -> RoundRecord:
+    return RoundRecord(
+        round=wire.round,
+        action=cast("Action", wire.action or "implement"),
+        summary=wire.summary,
+        files=tuple(
+            FileChange(f.path, f.lines_added, f.lines_removed, f.summary) for f in wire.files or ()
+        ),
+        verdict=_verdict(wire.verdict) if wire.verdict else Verdict(),
+        todos=tuple(wire.todos or ()),
+        decisions=tuple(wire.decisions or ()),
+        refs={role: _ref_text(value) for role, value in (wire.refs or {}).items()},
+        stream_id=wire.stream_id,
+        tenant_id=wire.tenant_id,
+        epoch=wire.epoch,
+        outcome=cast("Outcome", wire.outcome or OUTCOMES[0]),
+        error=wire.error,
+        first_version=wire.first_version,
+        last_version=wire.last_version,
+        event_count=wire.event_count,
+        started_at=_moment(wire.started_at),
+        ended_at=_moment(wire.ended_at),
+        events_digest=wire.events_digest,
+    )
+
+
+def _verdict(wire: _Verdict) -> Verdict:
+    checks = tuple(
+        Check(cast("CheckKind", check.kind), check.tool, check.result)
+        for check in wire.checks or ()
+    )
+    return Verdict(
+        wire.go_vet, wire.go_lint, wire.go_test, wire.race_detector, wire.examples, checks
+    )
+
+
+def _ref_text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return str(value)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Foreign times that can't be read count as unknown rather than as damage."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
