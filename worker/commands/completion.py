@@ -1,0 +1,25 @@
+"""`completion`: the script that makes a shell complete `ares-worker`."""
+
+from __future__ import annotations
+
+import click
+
+from worker.cli_classes import AresCommand
+
+
+@click.command("completion", cls=AresCommand)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print the completion script of SHELL.
+
+    \b
+    Examples:
+      bash: echo 'eval "$(ares-worker completion bash)"' >> ~/.bashrc
+      zsh:  echo 'eval "$(ares-worker completion zsh)"' >> ~/.zshrc
+      fish: ares-worker completion fish > ~/.config/fish/completions/ares-worker.fish
+    """
+    from click.shell_completion import shell_complete
+
+    from worker.cli import COMPLETION_VARIABLE, PROGRAM, cli
+
+    return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, f"{shell}_source")

@@ -1,0 +1,197 @@
+"""What commands say: data on stdout, everything else on stderr, whatever is at the other end.
+
+Text from events may hold anything. It is shown with control characters spelled out, so it can
+neither drive a terminal nor forge a line; `--json` keeps it exact.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from io import TextIOWrapper
+from typing import Any, Final
+
+import click
+
+from .invocation import current_invocation
+
+# C0 but tab and newline, DEL, C1, direction marks and overrides, line separators, half
+# surrogate pairs, and the byte order mark.
+_HIDDEN: Final = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff"
+)
+_UNSAFE: Final = re.compile(f"[{_HIDDEN}]")
+_UNSAFE_IN_LINE: Final = re.compile(f"[{_HIDDEN}\t\n]")
+_SECRET_IN_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*://)[^\s'\"]*@", re.IGNORECASE)
+_SECRET_IN_QUERY: Final = re.compile(r"\b(password|username)=[^\s&'\"]+", re.IGNORECASE)
+
+
+def prepare_streams() -> None:
+    """Let output in a terminal's or pipe's encoding never fail: `é` becomes `\\xe9` in ASCII."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush_streams() -> None:
+    """Write what is buffered: a full disk or closed pipe shows while we can still say so."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
+def abandon_streams() -> None:
+    """Point stdout at nothing: what is still buffered for a reader that left goes there."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def wants_color(choice: str = "auto") -> bool:
+    """Whether to colour stdout: `always`, `never`, or by terminal, TERM and NO_COLOR."""
+    if choice != "auto":
+        return choice == "always"
+    dumb = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not dumb and sys.stdout is not None and sys.stdout.isatty()
+
+
+def paint(text: str, **style: Any) -> str:
+    """`click.style` where this invocation uses colour; `text` itself elsewhere."""
+    context = click.get_current_context(silent=True)
+    return click.style(text, **style) if context is not None and context.color else text
+
+
+def visible(text: str) -> str:
+    """`text` with control characters spelled out; tabs and newlines stay."""
+    return _UNSAFE.sub(_spelled, text)
+
+
+def visible_line(text: str) -> str:
+    """`text` as one line: control characters, tabs and newlines spelled out."""
+    return _UNSAFE_IN_LINE.sub(_spelled, text)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    short = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x1B: "\\e"}
+    return short.get(code) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def clip(text: str, width: int) -> str:
+    """The first `width` characters of `text`, ending in `…` where something was left out."""
+    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
+
+
+def redact(text: str) -> str:
+    """`text` without the passwords of the URLs in it."""
+    return _SECRET_IN_QUERY.sub(r"\1=***", _SECRET_IN_URL.sub(r"\1***@", text))
+
+
+def write(text: str = "") -> None:
+    """One piece of data, with a newline, on stdout."""
+    if sys.stdout is not None:
+        sys.stdout.write(text + "\n")
+
+
+def tell(text: str = "") -> None:
+    """One remark, with a newline, on stderr; silent under `-q`."""
+    invocation = current_invocation()
+    if invocation is None or not invocation.quiet:
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """One line on stderr, under `-q` too: errors."""
+    if sys.stderr is not None:
+        flush_streams()
+        sys.stderr.write(text + "\n")
+
+
+def write_json(value: Any) -> None:
+    """One JSON value on a line of stdout."""
+    invocation = current_invocation()
+    if invocation is not None:
+        invocation.answered = True
+    write(to_json(value))
+
+
+def to_json(value: Any) -> str:
+    """`value` as JSON on one line: exact, and free of characters a terminal would act on."""
+    encoding = str(getattr(sys.stdout, "encoding", "") or "ascii")
+    ascii_only = encoding.lower().replace("-", "") != "utf8"
+    text = json.dumps(value, ensure_ascii=ascii_only, separators=(", ", ": "), default=_plain)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+class JsonArray:
+    """One JSON array on stdout, written item by item and always closed: never half a document."""
+
+    def __init__(self) -> None:
+        self.started = False
+
+    def add(self, value: Any) -> None:
+        """Write the next item."""
+        if sys.stdout is not None:
+            sys.stdout.write("," if self.started else "[")
+        self.started = True
+        write_json(value)
+
+    def close(self) -> None:
+        """Write the end."""
+        write("]" if self.started else "[]")
+
+
+@contextmanager
+def json_array() -> Iterator[JsonArray]:
+    """A `JsonArray` closed at the end; an error before its first item writes nothing."""
+    array = JsonArray()
+    try:
+        yield array
+    except BaseException:
+        if array.started:
+            array.close()
+        raise
+    array.close()
+
+
+def width_of(text: str) -> int:
+    """Terminal columns of `text`: East Asian wide characters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def terminal_width() -> int:
+    """Columns to lay text out in; 80 where there is no terminal, never less than 40."""
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> list[str]:
+    """Lines of a table: the first `left` columns to the left, numbers after them to the right."""
+    cells = [tuple(headers), *(tuple(visible_line(cell) for cell in row) for row in rows)]
+    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for row in cells:
+        padded = []
+        for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - width_of(cell))
+            padded.append(cell + space if index < left else space + cell)
+        lines.append("  ".join(padded).rstrip())
+    return [paint(lines[0], bold=True), *lines[1:]]
