@@ -1,28 +1,29 @@
-# VENV holds the tools; `make venv` makes it where it is missing.
+# PYTHON makes the virtual environment VENV; everything else runs inside it.
+PYTHON ?= python3
 VENV ?= .venv
-PY := $(VENV)/bin/python
+BIN := $(VENV)/bin
 
-.PHONY: venv demo test check bench soak chaos
+.PHONY: venv demo test lint check bench soak chaos
 
 venv: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
-	python3 -m venv $(VENV)
-	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) -m pip install --quiet --editable '.[dev]'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 demo: venv
-	$(VENV)/bin/ares-worker demo
+	$(BIN)/ares-worker demo
 
 test: venv
-	$(PY) -m pytest -n 2 tests
+	$(BIN)/pytest -n auto
 
-check: venv
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports
-	$(PY) -m pytest -n 2 tests
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test
 
 bench: venv
-	$(PY) -m tests.bench
+	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
