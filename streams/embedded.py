@@ -8,14 +8,13 @@ by side see the same data: a lock on the folder says whether there is one, and a
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from .embedded_server import EmbeddedServer, ServerBinary, answers, find_server, last_words
 from .errors import StoreUnavailable, UsageError
@@ -23,7 +22,10 @@ from .errors import StoreUnavailable, UsageError
 DEFAULT_FOLDER: Final = Path(".context/redis")
 """Where the data of `embedded` is, relative to the working directory."""
 
-_LOCK_FILE: Final = "embedded.lock"
+# Two locks, since a server outlives a killed owner by a moment: one is free when the folder may
+# be served anew, the other when the running server is about to end.
+_SERVER_LOCK: Final = "embedded.lock"
+_OWNER_LOCK: Final = "embedded.owner"
 _ADDRESS_FILE: Final = "embedded.json"
 _START_TIMEOUT_S: Final = 60.0
 _STEP_S: Final = 0.01
@@ -82,31 +84,33 @@ def start_embedded(folder: Path = DEFAULT_FOLDER) -> EmbeddedRedis:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     deadline = time.monotonic() + _START_TIMEOUT_S
     while time.monotonic() < deadline:
-        with _locked(folder) as lock:
-            if lock is not None:
-                return _start(folder, lock, deadline)
+        if (server_lock := _take(folder / _SERVER_LOCK)) is not None:
+            try:
+                return _start(folder, server_lock, deadline)
+            finally:
+                os.close(server_lock)  # the server has a copy of its own
         if running := _running(folder):
             return running
         time.sleep(_STEP_S)
     raise StoreUnavailable(f"another process holds {folder} but serves no Redis")
 
 
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[int | None]:
-    """A descriptor that holds the folder's lock until all its copies are closed, or None."""
-    lock = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _take(lock_file: Path) -> int | None:
+    """A descriptor that holds the lock until all its copies are closed; None when it's taken."""
+    lock = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        yield None
-    else:
-        yield lock
-    finally:
         os.close(lock)
+        return None
+    return lock
 
 
 def _running(folder: Path) -> EmbeddedRedis | None:
-    """The server that another process runs on `folder`, if it answers."""
+    """The server that a living process runs on `folder`, if it answers."""
+    if (free := _take(folder / _OWNER_LOCK)) is not None:
+        os.close(free)  # its owner has died, so the server is about to
+        return None
     try:
         said = json.loads((folder / _ADDRESS_FILE).read_bytes())
         port, kind = int(said["port"]), str(said["kind"])
@@ -115,34 +119,48 @@ def _running(folder: Path) -> EmbeddedRedis | None:
     return EmbeddedRedis(_url(port), kind, folder) if answers(port) else None
 
 
-def _start(folder: Path, lock: int, deadline: float) -> EmbeddedRedis:
+def _start(folder: Path, server_lock: int, deadline: float) -> EmbeddedRedis:
     binary = find_server()
     _refuse_foreign_data(folder, binary)
+    address_file = folder / _ADDRESS_FILE
     if binary is None:
-        return _start_fake(folder, os.dup(lock))
+        return _start_fake(folder, os.dup(server_lock))
     while time.monotonic() < deadline:
-        server = EmbeddedServer(binary, folder, address_file=folder / _ADDRESS_FILE, lock=lock)
+        server = EmbeddedServer(binary, folder, address_file=address_file, lock=server_lock)
         if server.wait_until_ready(deadline):
-            _publish(folder, server.port, binary.shown)
-            return EmbeddedRedis(_url(server.port), binary.shown, folder, stop=server.stop)
+            return _own(folder, server.port, binary.shown, server.stop)
         server.stop()
         if not server.port_was_taken():
             break
     raise StoreUnavailable(f"{binary.path} does not start: {last_words(folder)}")
 
 
-def _start_fake(folder: Path, lock: int) -> EmbeddedRedis:
+def _start_fake(folder: Path, server_lock: int) -> EmbeddedRedis:
     from .embedded_fake import FakeRedisServer
 
     server = FakeRedisServer()
-    _publish(folder, server.port, "fakeredis")
 
     def stop() -> None:
         (folder / _ADDRESS_FILE).unlink(missing_ok=True)
         server.stop()
-        os.close(lock)
+        os.close(server_lock)
 
-    return EmbeddedRedis(_url(server.port), "fakeredis", folder, stop=stop)
+    return _own(folder, server.port, "fakeredis", stop)
+
+
+def _own(folder: Path, port: int, kind: str, stop_server: Callable[[], None]) -> EmbeddedRedis:
+    """Take the owner's lock, tell other processes where the server is, and hand it out."""
+    while (owner_lock := _take(folder / _OWNER_LOCK)) is None:
+        time.sleep(_STEP_S)  # a newcomer is looking whether it is free
+    draft = folder / f"{_ADDRESS_FILE}.{os.getpid()}"
+    draft.write_text(json.dumps({"port": port, "kind": kind}))
+    draft.replace(folder / _ADDRESS_FILE)
+
+    def stop() -> None:
+        stop_server()
+        os.close(owner_lock)
+
+    return EmbeddedRedis(_url(port), kind, folder, stop=stop)
 
 
 def _refuse_foreign_data(folder: Path, binary: ServerBinary | None) -> None:
@@ -152,14 +170,6 @@ def _refuse_foreign_data(folder: Path, binary: ServerBinary | None) -> None:
         raise UsageError(f"{folder} has the data of a redis-server 7; put one of those on PATH")
     if has_older and binary is None:
         raise UsageError(f"{folder} has the data of a redis-server; put one on PATH")
-
-
-def _publish(folder: Path, port: int, kind: str) -> None:
-    """Tell other processes where the server is, whole or not at all."""
-    said: dict[str, Any] = {"port": port, "kind": kind, "pid": os.getpid()}
-    draft = folder / f"{_ADDRESS_FILE}.{os.getpid()}"
-    draft.write_text(json.dumps(said))
-    draft.replace(folder / _ADDRESS_FILE)
 
 
 def _url(port: int) -> str:

@@ -12,6 +12,7 @@ from fakeredis import TcpFakeServer
 
 _LOG: Final = logging.getLogger("ares.embedded")
 _SEND_TIMEOUT_S: Final = 60.0
+_STOP_POLL_S: Final = 0.05
 _VERSION: Final = (7, 0)
 
 
@@ -36,7 +37,9 @@ class FakeRedisServer(TcpFakeServer):
         super().__init__(("127.0.0.1", 0), server_version=_VERSION)
         self.daemon_threads = True
         self.block_on_close = False
-        self._thread = threading.Thread(target=self.serve_forever, name="fakeredis", daemon=True)
+        self._thread = threading.Thread(
+            target=self.serve_forever, args=(_STOP_POLL_S,), name="fakeredis", daemon=True
+        )
         self._thread.start()
 
     @property

@@ -176,6 +176,6 @@ def test_a_server_that_cannot_start_is_an_error_that_quotes_it(
 
 
 def test_a_stale_address_of_a_dead_process_is_ignored(tmp_path: Path) -> None:
-    (tmp_path / "embedded.json").write_text('{"port": 1, "kind": "redis-server 7.0.0", "pid": 1}')
+    (tmp_path / "embedded.json").write_text('{"port": 1, "kind": "redis-server 7.0.0"}')
     with start_embedded(tmp_path) as running:
         assert running.owner
