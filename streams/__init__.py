@@ -1,1 +1,78 @@
 """Event logs on Redis Streams: append, read, commit and their protocol."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    AresError,
+    ConflictError,
+    CorruptionError,
+    InvalidEvent,
+    NotFoundError,
+    OutcomeUnknown,
+    StoreUnavailable,
+    StreamCorrupted,
+    StreamIntegrityError,
+    StreamNotFound,
+    TransientError,
+    UsageError,
+    VersionConflict,
+)
+from .event import DEFAULT_TENANT_ID, Event, EventType, PayloadKey, new_event_id
+from .filter import EventFilter
+from .integrity import stream_hash, verify_stream_integrity
+from .store import ANY, NO_STREAM, Direction, EventStore
+
+if TYPE_CHECKING:
+    from .emit import emit
+    from .memory_store import MemoryEventStore
+    from .redis_store import RedisEventStore
+
+# Loaded when first asked for: values and errors must not cost an import of redis.
+_LAZY = {
+    "MemoryEventStore": ".memory_store",
+    "RedisEventStore": ".redis_store",
+    "emit": ".emit",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_LAZY[name], __name__), name)
+    globals()[name] = found
+    return found
+
+
+__all__ = [
+    "ANY",
+    "DEFAULT_TENANT_ID",
+    "NO_STREAM",
+    "AresError",
+    "ConflictError",
+    "CorruptionError",
+    "Direction",
+    "Event",
+    "EventFilter",
+    "EventStore",
+    "EventType",
+    "InvalidEvent",
+    "MemoryEventStore",
+    "NotFoundError",
+    "OutcomeUnknown",
+    "PayloadKey",
+    "RedisEventStore",
+    "StoreUnavailable",
+    "StreamCorrupted",
+    "StreamIntegrityError",
+    "StreamNotFound",
+    "TransientError",
+    "UsageError",
+    "VersionConflict",
+    "emit",
+    "new_event_id",
+    "stream_hash",
+    "verify_stream_integrity",
+]

@@ -6,20 +6,24 @@ import hashlib
 from collections.abc import Iterable
 
 from .errors import StreamIntegrityError
-from .event import Event
+from .event import SUMMARY_TYPE, Event
 
 
 def verify_stream_integrity(events: Iterable[Event]) -> None:
     """Raise `StreamIntegrityError` at the first event whose version isn't its forerunner's + 1.
 
-    Events of version 0 come from stores that kept no versions and are skipped.
+    Events of version 0 come from stores that kept no versions and are skipped. A summary counts
+    as the versions it stands for.
     """
     previous: int | None = None
     for index, event in enumerate(events):
         if event.version == 0:
             continue
-        if previous is not None and event.version != previous + 1:
-            raise StreamIntegrityError(index, previous + 1, event.version)
+        first = event.version
+        if event.type == SUMMARY_TYPE:
+            first = int(event.payload.get("first_version", first))
+        if previous is not None and first != previous + 1:
+            raise StreamIntegrityError(index, previous + 1, first)
         previous = event.version
 
 

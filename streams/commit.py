@@ -1,0 +1,344 @@
+"""The one way into a log: WATCH and read in one packet, MULTI to EXEC in a second.
+
+A transaction is executed whole or not at all, but EXEC doesn't roll back, a watched key that
+merely expired may not abort it, and a connection that breaks around it leaves its outcome
+unknown. Each of the three has its place below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from redis.exceptions import ExecAbortError
+
+from .backoff import Backoff
+from .clock import Clock
+from .errors import (
+    AresError,
+    LeaseLost,
+    OutcomeUnknown,
+    StoreUnavailable,
+    StreamCorrupted,
+    TooMuchContention,
+)
+from .failures import error_code, translate
+from .keys import Keys
+from .lease import Guard
+from .plan import COMPACTED, Append, Head, StreamPlan, StreamWrite, plan_stream, write_commands
+from .wire import Command, Reply, Wire, checked
+
+Outcome = int | AresError
+"""Version of an append's last event, or why it was not appended."""
+
+_CONTENTION: Final = Backoff(base_s=0.001, cap_s=0.05)
+_RECONNECT: Final = Backoff(base_s=0.05, cap_s=1.0)
+
+
+class TornCommit(StreamCorrupted):
+    """EXEC ran, and this stream's part of it failed: a foreign entry stands above its head.
+
+    What was committed beside the events (removal from the inbox) has happened; the events have
+    not. Whoever holds them must put them where nothing is lost.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPolicy:
+    """How often a commit is tried again: after a lost race, and to learn an unknown outcome."""
+
+    contention_attempts: int = 200
+    recovery_attempts: int = 8
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Appends on their way, by stream, with what earlier attempts left to find out.
+
+    `unknown` are writes whose EXEC got no answer: each may have run, or may still.
+    """
+
+    appends: dict[str, list[tuple[int, Append]]]
+    attempts: int = 0
+    heads: dict[str, Head] = field(default_factory=dict)
+    unknown: dict[str, StreamWrite] = field(default_factory=dict)
+
+    def part(self, streams: Iterable[str]) -> _Batch:
+        """The same batch for some of its streams."""
+        chosen = {stream: self.appends[stream] for stream in streams}
+        unknown = {name: write for name, write in self.unknown.items() if name in chosen}
+        return _Batch(chosen, self.attempts, unknown=unknown)
+
+
+class _Outcomes:
+    """One outcome per append of a `commit`, filled in as they become known."""
+
+    def __init__(self, count: int) -> None:
+        self._outcomes: list[Outcome] = [0] * count
+
+    def settle(self, indexed: Iterable[tuple[int, Append]], outcome: Outcome) -> None:
+        for index, _ in indexed:
+            self._outcomes[index] = outcome
+
+    def settle_plan(self, indexed: Sequence[tuple[int, Append]], plan: StreamPlan) -> None:
+        for (index, _), outcome in zip(indexed, plan.outcomes, strict=True):
+            self._outcomes[index] = outcome
+
+    def all(self) -> list[Outcome]:
+        return self._outcomes
+
+
+class Committer:
+    """Commits appends of one tenant on a wire of its own; one commit at a time."""
+
+    def __init__(self, wire: Wire, keys: Keys, clock: Clock, policy: CommitPolicy) -> None:
+        self._wire, self._keys, self._clock, self._policy = wire, keys, clock, policy
+        # Only a hint: a log whose length doesn't fit is looked at again before it counts.
+        self._compacted: dict[str, int] = {}
+
+    async def commit(
+        self, appends: Sequence[Append], *, guard: Guard | None = None
+    ) -> list[Outcome]:
+        """Commit `appends`; one outcome each, in order. A failing one leaves its neighbours.
+
+        With a guard a failed connection or a lost lease ends the commit: what is not settled by
+        then gets that failure, and rotating the lease tells what happened. Without one the log
+        is read back until the outcome is known.
+        """
+        outcomes = _Outcomes(len(appends))
+        grouped: dict[str, list[tuple[int, Append]]] = {}
+        for index, append in enumerate(appends):
+            grouped.setdefault(append.stream, []).append((index, append))
+        waiting = [_Batch(grouped)]
+        while waiting:
+            batch = waiting.pop()
+            try:
+                waiting += await self._attempt(batch, outcomes, guard)
+            except (StoreUnavailable, LeaseLost) as exc:
+                if guard is None and isinstance(exc, StoreUnavailable):
+                    waiting += await self._after_failure(batch, outcomes, exc)
+                    continue
+                for unsettled in (batch, *waiting):
+                    for indexed in unsettled.appends.values():
+                        outcomes.settle(indexed, exc)
+                break
+        return outcomes.all()
+
+    async def _attempt(
+        self, batch: _Batch, outcomes: _Outcomes, guard: Guard | None
+    ) -> list[_Batch]:
+        """Try once; returns what is left to try."""
+        heads = await self._watch(list(batch.appends), guard)
+        await self._read_back(batch, heads, outcomes)
+        if not await self._all_fit(batch, heads, outcomes):
+            return self._again(batch, outcomes)
+        writes = self._plan(batch, heads, outcomes)
+        if not writes:
+            await self._wire.exchange([("UNWATCH",)])
+            return []
+        replies = await self._execute(writes, batch, guard)
+        if replies is None:
+            return await self._after_lost_race(batch, outcomes)
+        for stream, failure in _torn(writes, replies, self._keys).items():
+            outcomes.settle(batch.appends[stream], failure)
+        return []
+
+    def _plan(
+        self, batch: _Batch, heads: dict[str, tuple[Head, Reply]], outcomes: _Outcomes
+    ) -> list[StreamWrite]:
+        """Line the appends up behind the heads; conflicts are settled here."""
+        now_ms = self._clock()
+        writes: list[StreamWrite] = []
+        for stream, indexed in batch.appends.items():
+            head, _ = heads[stream]
+            batch.heads[stream] = head
+            plan = plan_stream([append for _, append in indexed], head, now_ms)
+            outcomes.settle_plan(indexed, plan)
+            if plan.write is not None:
+                writes.append(plan.write)
+        return writes
+
+    async def _watch(
+        self, streams: list[str], guard: Guard | None
+    ) -> dict[str, tuple[Head, Reply]]:
+        """Watch `streams`; their heads and log lengths, in one packet."""
+        keys = self._keys
+        heads = [keys.head(stream) for stream in streams]
+        logs = [keys.log(stream) for stream in streams]
+        lease = [guard.key] if guard else []
+        packet: list[Command] = [
+            ("WATCH", *lease, *heads, *logs),
+            ("MGET", *lease, *heads),
+            *(("XLEN", log) for log in logs),
+        ]
+        watched, values, *lengths = await self._wire.exchange(packet)
+        checked(watched)
+        values = checked(values)
+        if guard:
+            owner, *values = values
+            try:
+                guard.check(owner)
+            except LeaseLost:
+                await self._wire.exchange([("UNWATCH",)])
+                raise
+        return {
+            stream: (Head.parse(raw), length)
+            for stream, raw, length in zip(streams, values, lengths, strict=True)
+        }
+
+    async def _all_fit(
+        self, batch: _Batch, heads: dict[str, tuple[Head, Reply]], outcomes: _Outcomes
+    ) -> bool:
+        """Whether every log is as long as its head says; quarantines those that really aren't.
+
+        The first look is no snapshot, so a mismatch counts only when one MULTI confirms it. That
+        ends the WATCH: False means to read again.
+        """
+        odd = [
+            stream
+            for stream in batch.appends
+            if heads[stream][1] != heads[stream][0].version - self._compacted.get(stream, 0)
+        ]
+        for stream in odd:
+            reason = await self._confirm_foreign(stream)
+            if reason is not None:
+                batch.unknown.pop(stream, None)
+                outcomes.settle(batch.appends.pop(stream), StreamCorrupted(stream, reason))
+        return not odd
+
+    async def _confirm_foreign(self, stream: str) -> str | None:
+        """Why the log of `stream` is not as its head says, by one snapshot; None when it is."""
+        keys = self._keys
+        packet: list[Command] = [
+            ("MULTI",),
+            ("GET", keys.head(stream)),
+            ("HGET", keys.state(stream), COMPACTED),
+            ("XLEN", keys.log(stream)),
+            ("EXEC",),
+        ]
+        replies = await self._wire.exchange(packet)
+        raw, compacted, length = checked(replies[-1])
+        if error_code(length) == "WRONGTYPE":
+            return "its log key holds another type"
+        head, compacted_version = Head.parse(checked(raw)), int(checked(compacted) or 0)
+        _remember(self._compacted, stream, compacted_version)
+        expected = head.version - compacted_version
+        if checked(length) == expected:
+            return None
+        return f"its log has {length} entries where its head says {expected}"
+
+    async def _execute(
+        self, writes: Sequence[StreamWrite], batch: _Batch, guard: Guard | None
+    ) -> list[Reply] | None:
+        """Run the transaction; its replies, or None when a watched key had changed."""
+        commands = [command for write in writes for command in write_commands(write, self._keys)]
+        renewal = [guard.renewal] if guard else []
+        packet: list[Command] = [("MULTI",), *renewal, *commands, ("EXEC",)]
+        known = batch.unknown
+        batch.unknown = known | {write.stream: write for write in writes}
+        replies = await self._wire.exchange(packet)
+        batch.unknown = known
+        if isinstance(replies[-1], ExecAbortError):
+            refused = next(reply for reply in replies if isinstance(reply, Exception))
+            raise translate(refused) from refused
+        executed: list[Reply] | None = checked(replies[-1])
+        return executed if executed is None else executed[len(renewal) :]
+
+    def _again(self, batch: _Batch, outcomes: _Outcomes) -> list[_Batch]:
+        """The batch for another attempt, or nothing when it has had its share of them."""
+        batch.attempts += 1
+        if batch.attempts < self._policy.contention_attempts:
+            return [batch] if batch.appends else []
+        for stream, indexed in batch.appends.items():
+            unknown = stream in batch.unknown
+            failure = (
+                OutcomeUnknown(stream) if unknown else TooMuchContention(stream, batch.attempts)
+            )
+            outcomes.settle(indexed, failure)
+        return []
+
+    async def _after_lost_race(self, batch: _Batch, outcomes: _Outcomes) -> list[_Batch]:
+        """Part the streams whose head moved from the others; halve what can't be told apart."""
+        again = self._again(batch, outcomes)
+        if not again:
+            return []
+        await asyncio.sleep(_CONTENTION.delay_s(min(batch.attempts, 8)))
+        streams = list(batch.appends)
+        if len(streams) == 1:
+            return again
+        (values,) = await self._wire.exchange([("MGET", *map(self._keys.head, streams))])
+        heads = map(Head.parse, checked(values))
+        moved = {
+            stream
+            for stream, head in zip(streams, heads, strict=True)
+            if head != batch.heads[stream]
+        }
+        if not moved or len(moved) == len(streams):
+            moved = set(streams[: len(streams) // 2])
+        return [batch.part(moved), batch.part(stream for stream in streams if stream not in moved)]
+
+    async def _after_failure(
+        self, batch: _Batch, outcomes: _Outcomes, failure: StoreUnavailable
+    ) -> list[_Batch]:
+        """Go on after a failed connection where that can settle the outcome; else give up."""
+        batch.attempts += 1
+        # A fresh connection is worth one try: an idle one may have died long ago.
+        promising = batch.unknown or batch.attempts == 1 or failure.kind == "cluster"
+        if promising and batch.attempts <= self._policy.recovery_attempts:
+            await asyncio.sleep(_RECONNECT.delay_s(batch.attempts - 1))
+            return [batch]
+        for stream, indexed in batch.appends.items():
+            unknown = stream in batch.unknown
+            outcomes.settle(indexed, OutcomeUnknown(stream) if unknown else failure)
+        return []
+
+    async def _read_back(
+        self, batch: _Batch, heads: dict[str, tuple[Head, Reply]], outcomes: _Outcomes
+    ) -> None:
+        """Settle writes of unknown outcome: is our first event where it would have been put?
+
+        The lost transaction could only run on the head it had watched, so it put its first event
+        right behind that head or nowhere. While the head has not moved it may still be on its
+        way; the WATCH now held then aborts ours, not theirs.
+        """
+        for stream, write in list(batch.unknown.items()):
+            if heads[stream][0].version < write.first:
+                continue
+            del batch.unknown[stream]
+            place = str(write.first)
+            command: Command = ("XRANGE", self._keys.log(stream), place, place)
+            (entries,) = await self._wire.exchange([command])
+            found = checked(entries)
+            if not found:
+                outcomes.settle(batch.appends.pop(stream), OutcomeUnknown(stream))
+            elif found[0][1][3] == write.events[0].id.encode():
+                del batch.appends[stream]
+
+
+def _torn(
+    writes: Sequence[StreamWrite], replies: Sequence[Reply], keys: Keys
+) -> dict[str, StreamCorrupted]:
+    """Streams with an error among the replies to their commands."""
+    torn: dict[str, StreamCorrupted] = {}
+    if not any(isinstance(reply, Exception) for reply in replies):
+        return torn
+    position = 0
+    for write in writes:
+        count = len(write_commands(write, keys))
+        errors = [r for r in replies[position : position + count] if isinstance(r, Exception)]
+        if errors:
+            torn[write.stream] = TornCommit(write.stream, f"EXEC failed in part: {errors[0]}")
+        position += count
+    return torn
+
+
+def _remember(cache: dict[str, int], stream: str, compacted_version: int) -> None:
+    """Keep a bounded number of compacted versions, dropping the oldest."""
+    cache[stream] = compacted_version
+    while len(cache) > _REMEMBERED:
+        cache.pop(next(iter(cache)))
+
+
+_REMEMBERED: Final = 10_000

@@ -1,0 +1,133 @@
+"""Leases: one worker at a time does a job, and whoever lost its lease can't write.
+
+The owner's token is compared by value in the packet that watches the lease, and every commit
+guarded by it watches the key, so a holder that was paused past its time aborts instead of writing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from .errors import LeaseLost
+from .keys import Keys
+from .wire import Command, Reply, Wire, checked, exec_replies
+
+
+class Acquired(Enum):
+    """How a lease was obtained."""
+
+    NO = "somebody else holds it"
+    RELEASED = "its last holder had released it"
+    LAPSED = "its last holder vanished"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A held lease, as a commit checks and renews it."""
+
+    name: str
+    key: bytes
+    token: str
+    ttl_ms: int
+
+    def check(self, owner: bytes | None) -> None:
+        """Raise `LeaseLost` unless `owner`, read under WATCH, is this holder."""
+        if owner != self.token.encode():
+            raise LeaseLost(self.name)
+
+    @property
+    def renewal(self) -> Command:
+        """The command that renews the lease, for the transaction it guards."""
+        return ("PEXPIRE", self.key, self.ttl_ms)
+
+
+class Lease:
+    """One worker's hold on the lease `name`.
+
+    `marks` is a hash whose field `holder` outlives the lease: a lease that is free while its
+    holder is still marked was not released, its holder died.
+    """
+
+    def __init__(self, wire: Wire, keys: Keys, name: str, *, ttl_ms: int, marks: bytes) -> None:
+        self._wire, self._name, self._key = wire, name, keys.lease(name)
+        self._ttl_ms, self._marks = ttl_ms, marks
+        self._token: str | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this worker holds the lease as far as it knows."""
+        return self._token is not None
+
+    @property
+    def guard(self) -> Guard:
+        """The guard for commits; raises `LeaseLost` when the lease is not held."""
+        if self._token is None:
+            raise LeaseLost(self._name)
+        return Guard(self._name, self._key, self._token, self._ttl_ms)
+
+    async def acquire(self) -> Acquired:
+        """Take the lease if it is free."""
+        token = uuid.uuid4().hex
+        take: Command = ("SET", self._key, token, "NX", "PX", self._ttl_ms)
+        (reply,) = await self._wire.exchange([take])
+        if checked(reply) is None:
+            return Acquired.NO
+        self._token = token
+        packet: list[Command] = [
+            ("HGET", self._marks, "holder"),
+            ("HSET", self._marks, "holder", token),
+        ]
+        previous, _ = await self.transaction(packet)
+        return Acquired.LAPSED if previous else Acquired.RELEASED
+
+    async def renew(self) -> None:
+        """Extend the lease; raises `LeaseLost`."""
+        await self.transaction([])
+
+    async def rotate(self) -> None:
+        """Hold on under a new token, so that no packet sent under the old one can commit.
+
+        For use after a connection broke around EXEC: once this returns, that EXEC has been
+        executed or never will be.
+        """
+        token = uuid.uuid4().hex
+        await self.transaction(
+            [
+                ("SET", self._key, token, "PX", self._ttl_ms),
+                ("HSET", self._marks, "holder", token),
+            ]
+        )
+        self._token = token
+
+    async def release(self) -> None:
+        """Give the lease up so that another worker can take it at once."""
+        if self._token is None:
+            return
+        try:
+            await self.transaction([("HDEL", self._marks, "holder"), ("DEL", self._key)])
+        finally:
+            self._token = None
+
+    async def transaction(self, commands: Sequence[Command]) -> list[Reply]:
+        """Run `commands` if and only if the lease is still held; raises `LeaseLost` if not."""
+        guard = self.guard
+        replies = await self._wire.exchange([("WATCH", guard.key), ("GET", guard.key)])
+        try:
+            guard.check(checked(replies[1]))
+        except LeaseLost:
+            self._token = None
+            await self._wire.exchange([("UNWATCH",)])
+            raise
+        packet: list[Command] = [("MULTI",), guard.renewal, *commands, ("EXEC",)]
+        replies = await self._wire.exchange(packet)
+        if replies[-1] is None:
+            self._token = None
+            raise LeaseLost(self._name)
+        return exec_replies(replies)[1:]
+
+    def forget(self) -> None:
+        """Stop believing the lease is held, without asking Redis."""
+        self._token = None

@@ -1,0 +1,142 @@
+"""Pure. What a commit writes: appends and the facts of their streams in, commands out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from .codec import EncodedEvent, entry_id, entry_ms, entry_version
+from .errors import VersionConflict
+from .keys import Keys
+from .store import ANY, NO_STREAM, ExpectedVersion
+
+if TYPE_CHECKING:
+    from .wire import Command
+
+COMPACTED: Final = "compacted_version"
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """One caller's events for one stream; `extra` commands share their fate."""
+
+    stream: str
+    events: Sequence[EncodedEvent]
+    expected: ExpectedVersion = ANY
+    extra: Sequence[Command] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Newest entry of a log; version 0 when the stream has none."""
+
+    version: int = 0
+    ms: int = 0
+
+    @classmethod
+    def parse(cls, raw: bytes | None) -> Head:
+        """From the value of a head key."""
+        return cls() if raw is None else cls(entry_version(raw), entry_ms(raw))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWrite:
+    """What one commit adds to one stream: versions first..last at `ms`."""
+
+    stream: str
+    first: int
+    last: int
+    ms: int
+    events: Sequence[EncodedEvent]
+    extra: Sequence[Command]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """The write to one stream, None when every append conflicts, and each append's outcome."""
+
+    write: StreamWrite | None
+    outcomes: tuple[int | VersionConflict, ...]
+
+
+def plan_stream(appends: Sequence[Append], head: Head, now_ms: int) -> StreamPlan:
+    """Line up the appends to one stream behind `head`; a conflicting one leaves its neighbours.
+
+    An outcome is the version of the append's last event, or its conflict.
+    """
+    version = head.version
+    events: list[EncodedEvent] = []
+    extra: list[Command] = []
+    outcomes: list[int | VersionConflict] = []
+    for append in appends:
+        if _matches(append.expected, version):
+            events += append.events
+            extra += append.extra
+            version += len(append.events)
+            outcomes.append(version)
+        else:
+            expected = 0 if append.expected is NO_STREAM else int(append.expected)
+            outcomes.append(VersionConflict(append.stream, expected, version))
+    if not events:
+        return StreamPlan(None, tuple(outcomes))
+    # Time never falls within a log, whatever the clocks of its writers do.
+    ms = max(now_ms, head.ms)
+    stream = appends[0].stream
+    write = StreamWrite(stream, head.version + 1, version, ms, events, extra)
+    return StreamPlan(write, tuple(outcomes))
+
+
+def _matches(expected: ExpectedVersion, version: int) -> bool:
+    if expected is NO_STREAM:
+        return version == 0
+    return expected <= 0 or expected == version
+
+
+def write_commands(write: StreamWrite, keys: Keys) -> list[Command]:
+    """Commands that put one write into log, head, feed and the set of streams."""
+    log = keys.log(write.stream)
+    commands: list[Command] = [
+        ("XADD", log, entry_id(version, write.ms), *event.fields())
+        for version, event in enumerate(write.events, write.first)
+    ]
+    types = " ".join(dict.fromkeys(event.type for event in write.events))
+    feed_fields = ("s", write.stream, "f", write.first, "l", write.last, "t", types)
+    commands += [
+        ("SET", keys.head(write.stream), entry_id(write.last, write.ms)),
+        ("XADD", keys.feed, "*", *feed_fields),
+        ("ZADD", keys.streams, write.ms, write.stream),
+        *write.extra,
+    ]
+    return commands
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """Bounds of one commit. A larger append travels alone."""
+
+    max_events: int = 500
+    max_streams: int = 64
+    max_bytes: int = 4 * 1024 * 1024
+
+
+def split_batches(appends: Iterable[Append], limits: BatchLimits) -> list[list[Append]]:
+    """Cut appends, in order, into commits within `limits`; each has at least one append."""
+    batches: list[list[Append]] = []
+    events = size = 0
+    streams: set[str] = set()
+    for append in appends:
+        events += len(append.events)
+        size += sum(event.size for event in append.events)
+        streams.add(append.stream)
+        full = (
+            events > limits.max_events
+            or size > limits.max_bytes
+            or len(streams) > limits.max_streams
+        )
+        if full or not batches:
+            batches.append([])
+            events, streams = len(append.events), {append.stream}
+            size = sum(event.size for event in append.events)
+        batches[-1].append(append)
+    return batches
