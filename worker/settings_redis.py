@@ -72,7 +72,7 @@ class RedisSettings(Section):
     tls_ca: Location | None = Field(default=None, description="CA bundle that signed the server.")
     tls_cert: Location | None = Field(default=None, description="Client certificate, PEM.")
     tls_key: Location | None = Field(
-        default=None, description="Key of the client certificate, PEM."
+        default=None, description="Key of that certificate, PEM."
     )
     connect_timeout_ms: Count = Field(
         default=5_000, ge=100, le=600_000, description="Longest wait for a connection, ms."
