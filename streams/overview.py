@@ -1,0 +1,147 @@
+"""What a tenant's streams look like from outside: heads, sizes, how far each is archived.
+
+Facts of one stream come from one MULTI, so they belong to one moment and agree with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .errors import StreamNotFound
+from .keys import Keys
+from .plan import COMPACTED, Head
+from .wire import Command, Reply, Wires, checked
+
+_STATE: Final = ("archived_version", "rounds", "epoch", COMPACTED, "forgotten_version")
+_PAGE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """One stream at one moment; times are milliseconds since the epoch.
+
+    `retained` events are in the log, which takes `log_bytes` of memory (None where Redis doesn't
+    say). `quarantined` says why the log contradicts head and state; empty when it doesn't.
+    """
+
+    stream: str
+    head: int
+    retained: int
+    archived: int
+    rounds: int
+    epoch: int
+    compacted: int
+    forgotten: int
+    summaries: int
+    last_commit_ms: int
+    log_bytes: int | None
+    quarantined: str
+
+    @property
+    def unarchived(self) -> int:
+        """Events that no round file holds yet; those of an open round among them."""
+        return max(self.head - self.archived, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantFacts:
+    """What waits in a tenant: entries of the inbox, the feed and the dead stream; its streams."""
+
+    inbox: int
+    feed: int
+    dead: int
+    streams: int
+
+
+class Overview:
+    """Looks at the streams of one tenant (or shard); changes nothing."""
+
+    def __init__(self, wires: Wires, keys: Keys) -> None:
+        self._wires, self._keys = wires, keys
+
+    async def tenant(self) -> TenantFacts:
+        """Counts of the tenant."""
+        keys = self._keys
+        counts = await self._wires.transaction(
+            [
+                ("XLEN", keys.inbox),
+                ("XLEN", keys.feed),
+                ("XLEN", keys.dead),
+                ("ZCARD", keys.streams),
+            ]
+        )
+        return TenantFacts(*(int(count) for count in counts))
+
+    async def streams(self) -> AsyncIterator[StreamFacts]:
+        """Every stream, the one written last first."""
+        (names,) = await self._wires.exchange([("ZRANGE", self._keys.streams, 0, -1, "REV")])
+        for start in range(0, len(names), _PAGE):
+            page = [name.decode() for name in names[start : start + _PAGE]]
+            for facts in await self._look(page):
+                yield facts
+
+    async def stream(self, stream: str) -> StreamFacts:
+        """One stream; raises `StreamNotFound` when it has neither head nor log."""
+        (facts,) = await self._look([stream])
+        if not (facts.head or facts.retained or facts.quarantined):
+            raise StreamNotFound(stream)
+        return facts
+
+    async def _look(self, streams: Sequence[str]) -> list[StreamFacts]:
+        sizes: list[Command] = [("MEMORY", "USAGE", self._keys.log(stream)) for stream in streams]
+        looks = [command for stream in streams for command in self._commands(stream)]
+        width = len(looks) // len(streams)
+        async with self._wires.borrow() as wire:
+            replies = await wire.exchange([*sizes, ("MULTI",), *looks, ("EXEC",)])
+        results = checked(replies[-1])
+        return [
+            _facts(stream, results[index * width : (index + 1) * width], replies[index])
+            for index, stream in enumerate(streams)
+        ]
+
+    def _commands(self, stream: str) -> tuple[Command, ...]:
+        keys = self._keys
+        return (
+            ("GET", keys.head(stream)),
+            ("XLEN", keys.log(stream)),
+            ("HMGET", keys.state(stream), *_STATE),
+            ("LLEN", keys.summaries(stream)),
+            ("ZSCORE", keys.streams, stream),
+        )
+
+
+def _facts(stream: str, replies: Sequence[Reply], memory: Reply) -> StreamFacts:
+    raw_head, length, raw_state, summaries, score = replies
+    failed = next((reply for reply in replies if isinstance(reply, Exception)), None)
+    head = Head() if isinstance(raw_head, Exception) else Head.parse(raw_head)
+    state = [0] * len(_STATE) if isinstance(raw_state, Exception) else map(_number, raw_state)
+    archived, rounds, epoch, compacted, forgotten = state
+    retained = _number(length)
+    quarantined = ""
+    if failed is not None:
+        quarantined = f"one of its keys has a foreign type ({failed})"
+    elif retained != head.version - compacted:
+        quarantined = (
+            f"its log holds {retained} events, head and state promise {head.version - compacted}"
+        )
+    return StreamFacts(
+        stream=stream,
+        head=head.version,
+        retained=retained,
+        archived=archived,
+        rounds=rounds,
+        epoch=epoch,
+        compacted=compacted,
+        forgotten=forgotten,
+        summaries=_number(summaries),
+        last_commit_ms=head.ms or int(float(score)) if isinstance(score, bytes) else head.ms,
+        log_bytes=memory if isinstance(memory, int) else None,
+        quarantined=quarantined,
+    )
+
+
+def _number(raw: Reply) -> int:
+    """A count or a decimal of the state; 0 where there is none."""
+    return 0 if raw is None or isinstance(raw, Exception) else int(raw)
