@@ -74,10 +74,12 @@ class MemoryEventStore:
         tenant: str = DEFAULT_TENANT_ID,
         *,
         limits: Limits | None = None,
+        max_append_events: int = 10_000,
         clock: Clock = system_clock,
     ) -> None:
         self.tenant = check_tenant(tenant)
         self._limits = limits or Limits()
+        self._max_append_events = max_append_events
         self._clock = clock
         self._logs: dict[str, list[_Folded | _Entry]] = {}
 
@@ -92,7 +94,9 @@ class MemoryEventStore:
         check_stream(stream, self._limits)
         expected = check_expected_version(expected_version)
         if not events:
-            raise UsageError("there is no event to append")
+            raise UsageError("there are no events to append")
+        if len(events) > self._max_append_events:
+            raise UsageError(f"an append holds at most {self._max_append_events} events")
         encoded = [encode_event(event, self._limits) for event in events]
         log = self._logs.get(stream, [])
         head = Head(log[-1].version, log[-1].ms) if log else Head()
@@ -117,6 +121,8 @@ class MemoryEventStore:
         since: datetime | None = None,
     ) -> list[Event]:
         """Events of versions `from_version`..`to_version` committed at or after `since`."""
+        check_stream(stream, self._limits)
+        _check_limit(limit)
         first_ms = _first_ms(since)
         rows = [
             row
@@ -133,6 +139,7 @@ class MemoryEventStore:
         self, since: datetime | None = None, limit: int | None = None
     ) -> AsyncIterator[Event]:
         """Events of every stream, as they are now, by commit time, then stream."""
+        _check_limit(limit)
         first_ms = _first_ms(since)
         logs = [[row for row in log if row.ms >= first_ms] for log in self._logs.values()]
         for row in islice(merge(*logs, key=attrgetter("ms", "stream", "version")), limit):
@@ -140,7 +147,7 @@ class MemoryEventStore:
 
     async def stream_version(self, stream: str) -> int:
         """Newest version of `stream`; 0 when it has no event."""
-        log = self._logs.get(stream)
+        log = self._logs.get(check_stream(stream, self._limits))
         return log[-1].version if log else 0
 
     async def list_streams(self) -> list[str]:
@@ -167,6 +174,11 @@ class MemoryEventStore:
 
     async def __aexit__(self, *exc: object) -> None:
         return None
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and (isinstance(limit, bool) or limit < 0):
+        raise UsageError(f"limit must not be negative: {limit}")
 
 
 def _first_ms(since: datetime | None) -> int:

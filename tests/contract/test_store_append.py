@@ -126,6 +126,13 @@ async def test_a_batch_beyond_one_commit_is_still_all_or_nothing_in_order(store)
     assert [(e.version, e.payload["n"]) for e in read] == [(n + 1, n) for n in range(500)]
 
 
+async def test_an_append_of_more_events_than_one_may_hold_is_refused(store):
+    with pytest.raises(UsageError, match="10000"):
+        await store.append("s", events(10_001))
+
+    assert await store.stream_version("s") == 0
+
+
 async def test_stream_and_version_of_the_caller_are_replaced_by_the_true_ones(store):
     await store.append("s", [Event(type="llm.call", stream_id="other", version=77)])
 

@@ -79,10 +79,20 @@ async def test_every_combination_of_options_is_the_matching_slice(ten):
         assert found == expected[:limit], (low, high, limit, way)
 
 
-@pytest.mark.parametrize("options", [{"limit": -1}, {"limit": 1.5}, {"from_version": "1"}])
-async def test_an_option_without_a_meaning_is_refused(ten, options):
+@pytest.mark.parametrize("limit", [-1, True])
+async def test_a_limit_without_a_meaning_is_refused(ten, limit):
     with pytest.raises(UsageError):
-        await ten.read("s", **options)
+        await ten.read("s", limit=limit)
+    with pytest.raises(UsageError):
+        await read_all(ten, limit=limit)
+
+
+@pytest.mark.parametrize("stream", ["", "a\nb", "x" * 513, 7, None])
+async def test_reading_a_name_no_stream_can_have_is_refused(store, stream):
+    with pytest.raises(UsageError):
+        await store.read(stream)
+    with pytest.raises(UsageError):
+        await store.stream_version(stream)
 
 
 async def test_a_long_stream_is_read_whole(store):

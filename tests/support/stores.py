@@ -9,9 +9,11 @@ from itertools import chain
 
 import redis.asyncio
 
+from streams.clock import Clock, system_clock
 from streams.codec import decode_entry, entry_ms
 from streams.keys import Keys
 from streams.memory_store import MemoryEventStore
+from streams.redis_store import RedisEventStore
 from streams.store import EventStore
 from streams.summary import pack, rule_based_text, summarize
 
@@ -28,12 +30,12 @@ class Backend:
     compact: Callable[[str, int], Awaitable[None]]
 
 
-def memory_backend(tenant: str) -> Backend:
+def memory_backend(tenant: str, *, clock: Clock = system_clock) -> Backend:
     """Every store opened for one tenant is the same one: nobody shares memory otherwise."""
     stores: dict[str, MemoryEventStore] = {}
 
     async def open_store(tenant: str = tenant) -> EventStore:
-        return stores.setdefault(tenant, MemoryEventStore(tenant=tenant))
+        return stores.setdefault(tenant, MemoryEventStore(tenant, clock=clock))
 
     async def compact(stream: str, through: int) -> None:
         await stores[tenant].compact(stream, through)
@@ -42,14 +44,17 @@ def memory_backend(tenant: str) -> Backend:
 
 
 def redis_backend(
-    tenant: str, connect: Callable[[], redis.asyncio.Redis], stack: AsyncExitStack
+    tenant: str,
+    connect: Callable[[], redis.asyncio.Redis],
+    stack: AsyncExitStack,
+    *,
+    clock: Clock = system_clock,
 ) -> Backend:
     """Each store opened has a client of its own; all are closed with `stack`."""
-    from streams.redis_store import RedisEventStore
 
     async def open_store(tenant: str = tenant) -> EventStore:
         client = await stack.enter_async_context(connect())
-        return await stack.enter_async_context(RedisEventStore(client, tenant=tenant))
+        return await stack.enter_async_context(RedisEventStore(client, tenant, clock=clock))
 
     async def compact(stream: str, through: int) -> None:
         keys = Keys(tenant)
