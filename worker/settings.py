@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
-from ops.redact import shown
+from ops.redact import secrets_in_url, shown
 
 from .settings_errors import SettingProblem, SettingsError, did_you_mean
 from .settings_files import CONFIG_VARIABLE, config_path, read_tables
@@ -31,6 +31,9 @@ ALTERNATIVES: Final = (
     ("redis.sentinel_password", "redis.sentinel_password_file"),
 )
 """Two ways to say one thing: the later layer's replaces both, and one layer may say one only."""
+
+APART: Final = ("redis.username", "redis.password", "redis.password_file")
+"""Credentials apart from the URL win over it, but not over a later layer's URL with its own."""
 
 
 def load_settings(
@@ -72,11 +75,16 @@ class _Layers:
             given = [key for key in pair if key in values]
             if len(given) == 2:
                 self.problem(pair[0], f"set this or {pair[1]}, not both", origins[pair[0]])
-            for key in pair if given else ():
-                self.values.pop(key, None)
-                self.origins.pop(key, None)
+            self._forget(pair if given else ())
+        if secrets_in_url(str(values.get("redis.url", ""))):
+            self._forget(APART)
         for key in known.keys() & values.keys():
             self.values[key], self.origins[key] = values[key], origins[key]
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.values.pop(key, None)
+            self.origins.pop(key, None)
 
     def settle(self) -> Settings:
         try:

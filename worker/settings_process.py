@@ -21,7 +21,7 @@ class WorkerSettings(Section):
         default=parse_duration("25s"),
         ge=parse_duration(1),
         le=parse_duration("1h"),
-        description="Time to finish current work after SIGTERM. Above the blocking read's.",
+        description="Time to finish current work after SIGTERM; not below `redis.block_ms`.",
     )
     backoff_min_ms: Count = Field(
         default=100, ge=1, le=60_000, description="First pause after a failure, ms, jittered."

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, Field, SecretStr
 
+from ops.redact import secrets_in_url
+
 from .settings_errors import SettingProblem, SettingsError
 from .settings_types import Count, Location, Section
+
+if TYPE_CHECKING:
+    from streams.connection import ConnectionOptions
 
 DEFAULT_REDIS_URL: Final = "redis://127.0.0.1:6379/0"
 
@@ -55,9 +61,9 @@ class RedisSettings(Section):
         default=None,
         description="File that holds the URL; read again whenever a connection is made.",
     )
-    username: str | None = Field(default=None, description="User, where the URL names none.")
+    username: str | None = Field(default=None, description="User; wins over one in the URL.")
     password: SecretStr | None = Field(
-        default=None, description="Password, where the URL has none."
+        default=None, description="Password; wins over one in the URL."
     )
     password_file: Location | None = Field(
         default=None, description="File that holds the password; read again when it is rotated."
@@ -71,9 +77,7 @@ class RedisSettings(Section):
     )
     tls_ca: Location | None = Field(default=None, description="CA bundle that signed the server.")
     tls_cert: Location | None = Field(default=None, description="Client certificate, PEM.")
-    tls_key: Location | None = Field(
-        default=None, description="Key of that certificate, PEM."
-    )
+    tls_key: Location | None = Field(default=None, description="Key of that certificate, PEM.")
     connect_timeout_ms: Count = Field(
         default=5_000, ge=100, le=600_000, description="Longest wait for a connection, ms."
     )
@@ -89,6 +93,33 @@ class RedisSettings(Section):
     max_connections: Count = Field(
         default=64, ge=8, le=10_000, description="Most connections of one process."
     )
+
+    def connection_options(self) -> ConnectionOptions:
+        """What opening a connection needs besides the URL; password files are read anew."""
+        from streams.connection import ConnectionOptions
+
+        return ConnectionOptions(
+            username=self.username,
+            password=self.read_password(),
+            sentinel_username=self.sentinel_username,
+            sentinel_password=self.read_sentinel_password(),
+            tls_ca_file=_text(self.tls_ca),
+            tls_cert_file=_text(self.tls_cert),
+            tls_key_file=_text(self.tls_key),
+            timeout_s=self.socket_timeout_ms / 1000,
+            connect_timeout_s=self.connect_timeout_ms / 1000,
+            max_connections=self.max_connections,
+        )
+
+    def secrets(self) -> list[str]:
+        """Every password set, for a `Redactor`. Unreadable files are left to their readers."""
+        secrets: list[str] = []
+        with suppress(SettingsError):
+            secrets += secrets_in_url(self.read_url())
+        for read in (self.read_password, self.read_sentinel_password):
+            with suppress(SettingsError):
+                secrets += [secret for secret in [read()] if secret]
+        return secrets
 
     def read_url(self) -> str:
         """The URL; a `url_file` is read anew. Raises `SettingsError` when it can't be."""
@@ -107,3 +138,7 @@ class RedisSettings(Section):
         if self.sentinel_password_file is not None:
             return _read_secret("redis.sentinel_password_file", self.sentinel_password_file)
         return self.sentinel_password.get_secret_value() if self.sentinel_password else None
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
