@@ -6,6 +6,7 @@ guarded by it watches the key, so a holder that was paused past its time aborts 
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,11 +104,12 @@ class Lease:
         self._token = token
 
     async def release(self) -> None:
-        """Give the lease up so that another worker can take it at once."""
+        """Give the lease up so that another worker can take it at once; no error when it's gone."""
         if self._token is None:
             return
         try:
-            await self.transaction([("HDEL", self._marks, "holder"), ("DEL", self._key)])
+            with contextlib.suppress(LeaseLost):
+                await self.transaction([("HDEL", self._marks, "holder"), ("DEL", self._key)])
         finally:
             self._token = None
 

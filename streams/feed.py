@@ -1,0 +1,133 @@
+"""The feed: one entry per stream per commit, read by consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .errors import CorruptionError
+from .failures import error_code
+from .keys import Keys
+from .wire import Command, Reply, Wire, checked
+
+ARCHIVERS: Final = "archivers"
+"""The group that archives; never dropped, made again whenever it vanishes."""
+
+_BLOCK_MARGIN_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """Versions `first`..`last` of `stream` were committed; `types` are their events' types."""
+
+    id: bytes
+    stream: str
+    first: int
+    last: int
+    types: frozenset[str]
+
+
+def parse_feed_entry(entry_id: bytes, fields: Sequence[bytes]) -> FeedEntry:
+    """A feed entry; raises `CorruptionError` when somebody else wrote it."""
+    try:
+        values = dict(zip(fields[::2], fields[1::2], strict=True))
+        return FeedEntry(
+            id=entry_id,
+            stream=values[b"s"].decode(),
+            first=int(values[b"f"]),
+            last=int(values[b"l"]),
+            types=frozenset(values[b"t"].decode().split(" ")),
+        )
+    except (KeyError, ValueError) as exc:
+        raise CorruptionError(f"feed entry {entry_id!r} is none of ours: {exc!r}") from exc
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Feed entries taken on, and ids of entries that are gone or unreadable: only to be acked."""
+
+    entries: tuple[FeedEntry, ...] = ()
+    void: tuple[bytes, ...] = ()
+    recreated: bool = False
+
+    @property
+    def ids(self) -> list[bytes]:
+        """Everything to acknowledge once it is dealt with."""
+        return [*(entry.id for entry in self.entries), *self.void]
+
+
+class FeedGroup:
+    """One consumer of one group of a tenant's feed, on a wire of its own."""
+
+    def __init__(self, wire: Wire, keys: Keys, group: str, consumer: str) -> None:
+        self._wire, self._feed = wire, keys.feed
+        self._group, self._consumer = group, consumer
+        self._claim_cursor = b"0-0"
+
+    async def ensure(self) -> bool:
+        """Create the group at the beginning of the feed; whether it was missing."""
+        create: Command = ("XGROUP", "CREATE", self._feed, self._group, "0", "MKSTREAM")
+        (reply,) = await self._wire.exchange([create])
+        if error_code(reply) == "BUSYGROUP":
+            return False
+        checked(reply)
+        return True
+
+    async def read(self, *, count: int, block_ms: int | None = None) -> Delivery:
+        """Take on up to `count` new entries, waiting up to `block_ms` for the first."""
+        wait: Command = () if block_ms is None else ("BLOCK", block_ms)
+        command: Command = (
+            *("XREADGROUP", "GROUP", self._group, self._consumer, "COUNT", count, *wait),
+            *("STREAMS", self._feed, ">"),
+        )
+        timeout_s = None if block_ms is None else block_ms / 1000 + _BLOCK_MARGIN_S
+        (reply,) = await self._wire.exchange([command], timeout_s=timeout_s)
+        # UNBLOCKED or NOGROUP: the key or the group was deleted under the reader.
+        if error_code(reply) in ("NOGROUP", "UNBLOCKED"):
+            return Delivery(recreated=await self.ensure())
+        streams = checked(reply) or []
+        return _delivery(streams[0][1]) if streams else Delivery()
+
+    async def claim(self, *, idle_ms: int, count: int) -> Delivery:
+        """Take on entries that another consumer left unacknowledged for `idle_ms`."""
+        command: Command = (
+            *("XAUTOCLAIM", self._feed, self._group, self._consumer, idle_ms),
+            *(self._claim_cursor, "COUNT", count),
+        )
+        (reply,) = await self._wire.exchange([command])
+        if error_code(reply) == "NOGROUP":
+            return Delivery(recreated=await self.ensure())
+        self._claim_cursor, entries, *deleted = checked(reply)
+        delivery = _delivery(entries)
+        return Delivery(delivery.entries, (*delivery.void, *(deleted[0] if deleted else ())))
+
+    async def renew(self, ids: Sequence[bytes]) -> None:
+        """Say that these entries are still being worked on."""
+        command: Command = ("XCLAIM", self._feed, self._group, self._consumer, 0, *ids, "JUSTID")
+        (reply,) = await self._wire.exchange([command])
+        checked(reply)
+
+    async def ack(self, ids: Sequence[bytes]) -> None:
+        """Acknowledge; an entry somebody else has acknowledged already is no error."""
+        if ids:
+            (reply,) = await self._wire.exchange([("XACK", self._feed, self._group, *ids)])
+            checked(reply)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._wire.close()
+
+
+def _delivery(raw: Sequence[Reply]) -> Delivery:
+    entries: list[FeedEntry] = []
+    void: list[bytes] = []
+    for item in raw:
+        if item is None:  # 6.2 returns nil for an entry that was trimmed while pending
+            continue
+        entry_id, fields = item
+        try:
+            entries.append(parse_feed_entry(entry_id, fields or ()))
+        except CorruptionError:
+            void.append(entry_id)
+    return Delivery(tuple(entries), tuple(void))

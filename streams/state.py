@@ -1,0 +1,91 @@
+"""How far each stream is archived and compacted; advanced by compare-and-set only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .keys import Keys
+from .wire import Command, Reply, Wire, checked, exec_replies
+
+FIELDS: Final = (
+    "archived_version",
+    "rounds",
+    "epoch",
+    "compacted_version",
+    "compacting_to",
+    "forgotten_version",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """State of one stream; all versions are 0 where nothing has happened yet.
+
+    `compacting_to` is the end of the window a compaction has fixed, 0 when none is under way.
+    """
+
+    archived_version: int = 0
+    rounds: int = 0
+    epoch: int = 0
+    compacted_version: int = 0
+    compacting_to: int = 0
+    forgotten_version: int = 0
+
+    @classmethod
+    def parse(cls, values: Sequence[bytes | None]) -> StreamState:
+        """From the reply to `read_command`."""
+        return cls(*(int(value or 0) for value in values))
+
+
+def read_command(keys: Keys, stream: str) -> Command:
+    """Command whose reply `StreamState.parse` reads."""
+    return ("HMGET", keys.state(stream), *FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Change `fields` of a stream's state, provided it still is `known`; `extra` goes along."""
+
+    stream: str
+    known: StreamState
+    fields: Mapping[str, int]
+    extra: Sequence[Command] = ()
+
+
+async def advance(wire: Wire, keys: Keys, advances: Sequence[Advance]) -> set[str]:
+    """Apply those of `advances`, one a stream, whose state is as known; return their streams.
+
+    All that apply are one transaction. When one of them changes under it, each is tried alone,
+    so that one busy stream doesn't hold up the others.
+    """
+    watched: list[Command] = [("WATCH", *(keys.state(item.stream) for item in advances))]
+    reads = [read_command(keys, item.stream) for item in advances]
+    replies = [checked(reply) for reply in await wire.exchange([*watched, *reads])]
+    applicable = [
+        item
+        for item, values in zip(advances, replies[1:], strict=True)
+        if StreamState.parse(values) == item.known
+    ]
+    if not applicable:
+        await wire.exchange([("UNWATCH",)])
+        return set()
+    executed = await _execute(wire, keys, applicable)
+    if executed is not None:
+        return {item.stream for item in applicable}
+    if len(advances) == 1:
+        return set()
+    applied: set[str] = set()
+    for item in applicable:
+        applied |= await advance(wire, keys, [item])
+    return applied
+
+
+async def _execute(wire: Wire, keys: Keys, advances: Sequence[Advance]) -> list[Reply] | None:
+    packet: list[Command] = [("MULTI",)]
+    for item in advances:
+        pairs = [part for pair in item.fields.items() for part in pair]
+        packet += [("HSET", keys.state(item.stream), *pairs), *item.extra]
+    replies = await wire.exchange([*packet, ("EXEC",)])
+    return None if replies[-1] is None else exec_replies(replies)
