@@ -11,7 +11,7 @@ import fakeredis
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from streams.codec import from_microseconds
 from streams.errors import AresError, VersionConflict
@@ -21,7 +21,8 @@ from support.redis_server import REDIS_7, REDIS_62
 from support.stores import memory_backend, redis_backend
 
 STREAMS = st.sampled_from(["a", "b", "{c}:d/é"])
-VERSIONS = st.integers(-2, 25)
+VERSIONS = st.integers(-1, 12)
+AGO_MS = st.none() | st.integers(-2, 12)
 MAYBE = st.none() | VERSIONS
 LIMITS = st.none() | st.integers(0, 12)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -68,7 +69,13 @@ class TwoStores(RuleBasedStateMachine):
         assert ours == theirs
         return ours
 
-    @rule(by=st.integers(-50, 200))
+    @initialize(stream=STREAMS, sizes=st.lists(st.integers(1, 4), min_size=2, max_size=4))
+    def begin(self, stream, sizes) -> None:
+        for size in sizes:
+            self.time_passes(size)
+            self.append(stream, [Event(type="llm.call")] * size, 0)
+
+    @rule(by=st.integers(-5, 5))
     def time_passes(self, by: int) -> None:
         self.now_ms += by
 
@@ -92,13 +99,13 @@ class TwoStores(RuleBasedStateMachine):
         last=MAYBE,
         limit=LIMITS,
         direction=st.sampled_from(Direction),
-        ago_ms=st.none() | st.integers(-50, 500),
+        ago_ms=AGO_MS,
     )
     def read(self, stream, first, last, limit, direction, ago_ms) -> None:
         since = self.before(ago_ms)
         self.same(lambda store: store.read(stream, first, last, limit, direction, since))
 
-    @rule(limit=LIMITS, ago_ms=st.none() | st.integers(-50, 500))
+    @rule(limit=LIMITS, ago_ms=AGO_MS)
     def read_all(self, limit, ago_ms) -> None:
         since = self.before(ago_ms)
         self.same(lambda store: collect(store.read_all(since=since, limit=limit)))
