@@ -62,6 +62,12 @@ _SECTIONS: Final = (
             "compact": LazyCommand(
                 "worker.commands.compact:compact", "Fold a stream's old events into a summary."
             ),
+            "config": LazyCommand(
+                "worker.commands.config:config", "Show the settings and their origins; check them."
+            ),
+            "doctor": LazyCommand(
+                "worker.commands.doctor:doctor", "Check Redis, volume and settings: what to do."
+            ),
             "completion": LazyCommand(
                 "worker.commands.completion:completion", "Print the completion script of a shell."
             ),

@@ -1,0 +1,74 @@
+"""Pure. Judges one tenant: is it worked on, what waits, what needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ops.redact import escape_controls, shortened
+
+from .doctor_findings import Finding, fail, ok, warn
+
+ARCHIVERS: Final = b"archivers"
+_NAMED: Final = 3
+
+
+def judge_tenant(
+    tenant: str,
+    *,
+    inbox: int,
+    sequenced: bool,
+    feed: int,
+    group: Mapping[str, Any] | None,
+    dead: int,
+    quarantined: Sequence[tuple[str, str]],
+) -> list[Finding]:
+    """Findings on one tenant. `sequenced`: somebody holds the lease; `group` from XINFO GROUPS."""
+    return [
+        _inbox(f"tenant.{tenant}.inbox", inbox, sequenced),
+        _feed(f"tenant.{tenant}.feed", feed, group),
+        _dead(f"tenant.{tenant}.dead", dead),
+        _streams(f"tenant.{tenant}.streams", quarantined),
+    ]
+
+
+def _inbox(check: str, inbox: int, sequenced: bool) -> Finding:
+    if inbox and not sequenced:
+        found = f"{inbox} entries wait and no worker holds the sequencer's lease"
+        return warn(check, found, "start ares-worker run for this tenant")
+    worker = "a worker sequences it" if sequenced else "no worker runs"
+    return ok(check, f"{inbox} entries wait, {worker}")
+
+
+def _feed(check: str, feed: int, group: Mapping[str, Any] | None) -> Finding:
+    if group is None:
+        if feed:
+            found = f"{feed} entries and no group of archivers"
+            return warn(check, found, "start ares-worker run: it makes the group again at 0")
+        return ok(check, "empty, no group yet: the first worker makes it")
+    consumers, pending = int(group["consumers"]), int(group["pending"])
+    lag = group.get("lag")
+    behind = f"{lag} unread" if isinstance(lag, int) else "unread entries not told"
+    found = f"{consumers} consumers, {pending} pending, {behind}"
+    if not consumers and feed:
+        return warn(check, found, "start ares-worker run: nobody archives")
+    return ok(check, found)
+
+
+def _dead(check: str, dead: int) -> Finding:
+    if dead:
+        found = f"{dead} rejected entries"
+        return warn(check, found, "ares-worker dead list, then requeue or purge")
+    return ok(check, "no rejected entries")
+
+
+def _streams(check: str, quarantined: Sequence[tuple[str, str]]) -> Finding:
+    if not quarantined:
+        return ok(check, "no stream is quarantined")
+    named = "; ".join(
+        f"{shortened(escape_controls(stream), 60)} ({reason})"
+        for stream, reason in quarantined[:_NAMED]
+    )
+    more = f" and {len(quarantined) - _NAMED} more" if len(quarantined) > _NAMED else ""
+    found = f"{len(quarantined)} quarantined: {named}{more}"
+    return fail(check, found, "ares-worker verify, look who wrote there, then streams repair")
