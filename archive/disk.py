@@ -1,0 +1,226 @@
+"""The system calls the archive is made of, as a protocol: tests put a failing disk in its place.
+
+Every method raises `OSError` as the system does; `archive.files` alone calls them and turns
+those into the archive's own errors. Names are single path components below an open folder.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Non-blocking: a pipe standing where a round should be must not hang its reader.
+_OLD_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What `stat` tells of a file or folder: `mode` holds the permission bits alone."""
+
+    device: int
+    inode: int
+    mode: int
+    size: int
+    mtime_ns: int
+    kind: str
+    """file, folder, link or other."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What two names share when they stand for one file."""
+        return self.device, self.inode
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Room on a volume, in bytes."""
+
+    free_bytes: int
+    size_bytes: int
+
+
+class Disk(Protocol):
+    """File operations relative to an open folder, whose handle is `at`."""
+
+    def open_root(self, path: str) -> int:
+        """Open the archive's directory, following links: the operator chose the path."""
+        ...
+
+    def make_root(self, path: str, mode: int) -> None:
+        """Create the archive's directory and what is missing above it, durably."""
+        ...
+
+    def open_folder(self, name: str, at: int) -> int:
+        """Open a folder; a link or a file is refused with ENOTDIR or ELOOP."""
+        ...
+
+    def make_folder(self, name: str, mode: int, at: int) -> None:
+        """Create a folder."""
+        ...
+
+    def create(self, name: str, mode: int, at: int) -> int:
+        """Create a new file and open it for writing; an existing name is refused."""
+        ...
+
+    def open_file(self, name: str, at: int) -> int:
+        """Open a file for reading; a link is refused with ELOOP."""
+        ...
+
+    def read(self, handle: int, size: int) -> bytes:
+        """Up to `size` bytes; none at the end."""
+        ...
+
+    def write(self, handle: int, data: bytes | memoryview) -> int:
+        """Write a part of `data`, at least one byte; return how much."""
+        ...
+
+    def set_mode(self, handle: int, mode: int) -> None:
+        """Set the permission bits."""
+        ...
+
+    def sync(self, handle: int) -> None:
+        """Make the content of a file, or the names in a folder, survive power loss."""
+        ...
+
+    def close(self, handle: int) -> None:
+        """Close a handle; on network volumes a late write error surfaces here."""
+        ...
+
+    def link(self, source: str, target: str, at: int) -> None:
+        """Give a file a second name; an existing target is refused."""
+        ...
+
+    def rename(self, source: str, target: str, at: int) -> None:
+        """Change a file's name; an existing target is replaced."""
+        ...
+
+    def unlink(self, name: str, at: int) -> None:
+        """Take a name away."""
+        ...
+
+    def names(self, handle: int) -> list[str]:
+        """Every name in a folder, in no order."""
+        ...
+
+    def kinds(self, handle: int) -> dict[str, str]:
+        """Every name in a folder with its kind: file, folder, link or other."""
+        ...
+
+    def facts(self, name: str, at: int) -> FileFacts:
+        """What a name stands for; a link itself, not its target."""
+        ...
+
+    def handle_facts(self, handle: int) -> FileFacts:
+        """What an open handle stands for."""
+        ...
+
+    def space(self, handle: int) -> Space:
+        """Room on the volume of an open handle."""
+        ...
+
+
+class OsDisk:
+    """The real disk."""
+
+    def open_root(self, path: str) -> int:
+        return os.open(path, _FOLDER)
+
+    def make_root(self, path: str, mode: int) -> None:
+        missing = []
+        level = Path(path).absolute()
+        while not level.exists():
+            missing.append(level)
+            level = level.parent
+        for folder in reversed(missing):
+            folder.mkdir(mode, exist_ok=True)
+            # A folder whose name isn't durable takes everything in it along at power loss.
+            above = os.open(folder.parent, _FOLDER)
+            try:
+                os.fsync(above)
+            finally:
+                os.close(above)
+
+    def open_folder(self, name: str, at: int) -> int:
+        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
+
+    def make_folder(self, name: str, mode: int, at: int) -> None:
+        os.mkdir(name, mode, dir_fd=at)
+
+    def create(self, name: str, mode: int, at: int) -> int:
+        return os.open(name, _NEW_FILE, mode, dir_fd=at)
+
+    def open_file(self, name: str, at: int) -> int:
+        return os.open(name, _OLD_FILE, dir_fd=at)
+
+    def read(self, handle: int, size: int) -> bytes:
+        return os.read(handle, size)
+
+    def write(self, handle: int, data: bytes | memoryview) -> int:
+        return os.write(handle, data)
+
+    def set_mode(self, handle: int, mode: int) -> None:
+        os.fchmod(handle, mode)
+
+    def sync(self, handle: int) -> None:
+        os.fsync(handle)
+
+    def close(self, handle: int) -> None:
+        os.close(handle)
+
+    def link(self, source: str, target: str, at: int) -> None:
+        os.link(source, target, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+
+    def rename(self, source: str, target: str, at: int) -> None:
+        os.rename(source, target, src_dir_fd=at, dst_dir_fd=at)
+
+    def unlink(self, name: str, at: int) -> None:
+        os.unlink(name, dir_fd=at)
+
+    def names(self, handle: int) -> list[str]:
+        return os.listdir(handle)
+
+    def kinds(self, handle: int) -> dict[str, str]:
+        with os.scandir(handle) as entries:
+            return {entry.name: _entry_kind(entry) for entry in entries}
+
+    def facts(self, name: str, at: int) -> FileFacts:
+        return _facts(os.stat(name, dir_fd=at, follow_symlinks=False))
+
+    def handle_facts(self, handle: int) -> FileFacts:
+        return _facts(os.fstat(handle))
+
+    def space(self, handle: int) -> Space:
+        volume = os.fstatvfs(handle)
+        return Space(volume.f_bavail * volume.f_frsize, volume.f_blocks * volume.f_frsize)
+
+
+def _entry_kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
+
+
+def _facts(status: os.stat_result) -> FileFacts:
+    return FileFacts(
+        status.st_dev,
+        status.st_ino,
+        stat.S_IMODE(status.st_mode),
+        status.st_size,
+        status.st_mtime_ns,
+        _mode_kind(status.st_mode),
+    )
+
+
+def _mode_kind(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(mode) else "other"

@@ -1,0 +1,185 @@
+"""Pure. Under which number and epoch a round is published, and which rounds rotate away.
+
+The candidate number comes from the stream's state in Redis. Where the folder holds rounds up to
+it or beyond, the archive knows more than that state (restored, reset, failed over, two clusters
+on one volume), and the folder decides: nothing in it is overwritten or renumbered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from .record import RoundIdentity, RoundRecord
+from .record_json import StoredRecord, Tombstone, record_to_bytes
+
+DigestOf = Callable[[int, int], str | None]
+"""Digest of the log's events first..last; None where the log doesn't hold all of them."""
+
+UNKNOWN_TIME: Final = -1
+"""End time of a round that says none: older than any other."""
+
+_UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRound:
+    """What a folder's file says of itself; `identity` is None where it is damaged."""
+
+    round: int
+    identity: RoundIdentity | None
+    epoch: int = 0
+    ended_us: int = UNKNOWN_TIME
+    erased: bool = False
+
+    @property
+    def first_version(self) -> int:
+        """First version of its events; 0 where it isn't known."""
+        return self.identity.first_version if self.identity else 0
+
+    @property
+    def last_version(self) -> int:
+        """Last version of its events; 0 where it isn't known."""
+        return self.identity.last_version if self.identity else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Publish under this number and epoch; `forked` when the epoch is a new one."""
+
+    round: int
+    epoch: int
+    forked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The round is in the folder already, whoever wrote it."""
+
+    stored: StoredRound
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """A file holds the events that follow the archived version, cut in another way."""
+
+    stored: StoredRound
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStateAgain:
+    """The state may be out of date; nothing is published before it was read again."""
+
+    highest: int
+
+
+Plan = Publish | Found | Adopt | ReadStateAgain
+
+
+def plan_publication(
+    record: RoundRecord,
+    *,
+    highest: int,
+    stored: Sequence[StoredRound] = (),
+    confirmed: bool = False,
+    digest_of: DigestOf | None = None,
+) -> Plan:
+    """Decide for `record`, whose number and epoch are those its stream's state suggests.
+
+    `highest` is the folder's highest number, 0 when empty; `stored` its rounds, needed only
+    where `highest` isn't below the candidate. `confirmed` says that the state was read again
+    after a `ReadStateAgain` and had not moved.
+    """
+    if highest < record.round:
+        return Publish(record.round, record.epoch)
+    identity = identity_of(record)
+    for other in stored:
+        if other.identity == identity:
+            return Found(other)
+    if not confirmed:
+        return ReadStateAgain(highest)
+    for other in stored:
+        if _holds_our_events(other, record, digest_of):
+            return Adopt(other)
+    if any(_overlaps(other, record) for other in stored):
+        epoch = max(record.epoch, *(other.epoch for other in stored)) + 1
+        return Publish(highest + 1, epoch, forked=True)
+    return Publish(highest + 1, record.epoch)
+
+
+def plan_rotation(stored: Iterable[StoredRound], max_rounds: int) -> list[int]:
+    """Numbers of the rounds to remove so that the newest `max_rounds` by end time stay.
+
+    0 keeps all. Tombstones and damaged files neither count nor go, and the highest number
+    stays, so no number is ever used twice. Within an epoch a round never goes before an earlier
+    one, whatever the producers' clocks said: the versions kept stay contiguous.
+    """
+    if max_rounds <= 0:
+        return []
+    everything = list(stored)
+    live = [item for item in everything if item.identity is not None and not item.erased]
+    excess = len(live) - max_rounds
+    if excess <= 0:
+        return []
+    highest = max(item.round for item in everything)
+    newest_so_far: dict[int, int] = {}
+    aged: list[tuple[int, int, int, int]] = []
+    for item in sorted(live, key=lambda i: (i.epoch, i.first_version, i.round)):
+        time = max(newest_so_far.get(item.epoch, UNKNOWN_TIME), item.ended_us)
+        newest_so_far[item.epoch] = time
+        aged.append((time, item.epoch, item.first_version, item.round))
+    oldest = (number for *_, number in sorted(aged) if number != highest)
+    return [number for number, _ in zip(oldest, range(excess), strict=False)]
+
+
+def identity_of(record: RoundRecord) -> RoundIdentity:
+    """The identity of `record`; one without a digest of events is known by its content."""
+    if record.events_digest:
+        return record.identity
+    content = record_to_bytes(replace(record, round=1, epoch=0))
+    return replace(record.identity, events_digest=f"content:{hashlib.sha256(content).hexdigest()}")
+
+
+def stored_round(number: int, content: StoredRecord | Tombstone | None) -> StoredRound:
+    """The facts of the file of round `number`; `content` is None where it is damaged."""
+    if content is None:
+        return StoredRound(number, None)
+    if isinstance(content, Tombstone):
+        return StoredRound(number, content.identity, content.epoch, erased=True)
+    record = content.record
+    return StoredRound(number, identity_of(record), record.epoch, end_time(record))
+
+
+def end_time(record: RoundRecord) -> int:
+    """Microseconds since the epoch when the round ended; `UNKNOWN_TIME` where it says none."""
+    ended = record.ended_at
+    if ended is None:
+        return UNKNOWN_TIME
+    if ended.tzinfo is None:
+        ended = ended.replace(tzinfo=UTC)
+    return max(UNKNOWN_TIME, (ended - _UNIX_EPOCH) // _MICROSECOND)
+
+
+def _holds_our_events(other: StoredRound, record: RoundRecord, digest_of: DigestOf | None) -> bool:
+    theirs = other.identity
+    if theirs is None or digest_of is None or theirs.stream_id != record.stream_id:
+        return False
+    if theirs.first_version != record.first_version or theirs.last_version < theirs.first_version:
+        return False
+    return digest_of(theirs.first_version, theirs.last_version) == theirs.events_digest
+
+
+def _overlaps(other: StoredRound, record: RoundRecord) -> bool:
+    theirs = other.identity
+    return (
+        theirs is not None
+        and theirs.stream_id == record.stream_id
+        and other.epoch == record.epoch
+        and theirs.first_version > 0
+        and theirs.first_version <= record.last_version
+        and record.first_version <= theirs.last_version
+    )

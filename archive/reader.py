@@ -1,0 +1,103 @@
+"""Reads an archive by stream and number; searching is `archive.recall`'s, called from here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from .disk import Disk
+from .failures import ArchiveFailure, RoundDamaged, RoundErased, RoundNotFound, UnsafePath
+from .layout import round_name
+from .record import RoundRecord
+from .record_json import Tombstone
+from .survey import ArchivedRound, Place, Report, StreamFolder, Survey, problem
+from .volume import Volume
+
+_Numbers = list[int]
+_Names = list[str]
+_Rounds = list[ArchivedRound]
+
+
+class FileArchiveReader:
+    """Reads the archive at `directory`, of `tenants` only where some are given.
+
+    Every call looks at the disk: what was just written is seen, what was just erased is not.
+    The directory may be missing until something is read: then calls raise `ArchiveMissing`.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        tenants: Sequence[str] = (),
+        disk: Disk | None = None,
+    ) -> None:
+        self.survey = Survey(Volume(directory, disk=disk), tenants)
+
+    def read(self, stream: str, round: int) -> RoundRecord:
+        """Round `round` of `stream`.
+
+        Raises `RoundNotFound`, `RoundErased`, `RoundDamaged`, `InvalidRound`, `ArchiveMissing`,
+        or `ArchiveFailure` and `UnsafePath` where it can't be looked at.
+        """
+        return self.show(stream, round).record
+
+    def show(self, stream: str, round: int) -> ArchivedRound:
+        """Like `read`, with the place and every field of the file."""
+        round_name(round)
+        erased: Tombstone | None = None
+        for folder in self.survey.folders_of(stream, _ignore):
+            found = self.survey.read(Place(folder, round))
+            if isinstance(found, ArchivedRound) and found.stream == stream:
+                return found
+            if isinstance(found, Tombstone) and found.identity.stream_id in ("", stream):
+                erased = found
+        if erased is not None:
+            raise RoundErased(stream, round, erased.identity)
+        raise RoundNotFound(stream, round)
+
+    def list(self, stream: str) -> _Numbers:
+        """Numbers of the rounds of `stream`, ascending; damaged ones too, erased ones not."""
+        numbers: set[int] = set()
+        for folder in self.survey.folders_of(stream, _ignore):
+            for place, data in self.survey.contents(folder, _ignore):
+                try:
+                    found = self.survey.decode(place, data)
+                except RoundDamaged:
+                    numbers.add(place.round)
+                    continue
+                if isinstance(found, ArchivedRound) and found.stream == stream:
+                    numbers.add(place.round)
+        return sorted(numbers)
+
+    def streams(self, report: Report | None = None) -> _Names:
+        """Ids of the streams that have rounds, sorted."""
+        folders = self.survey.folders(report or _ignore)
+        return sorted({name for f in folders if (name := self.survey.stream_in(f)) is not None})
+
+    def rounds(self, report: Report | None = None) -> Iterator[ArchivedRound]:
+        """Every readable round, folder by folder, newest first in each."""
+        for folder in self.survey.folders(report or _ignore):
+            yield from self.survey.rounds(folder, report or _ignore)
+
+    def holders(self, round: int, report: Report | None = None) -> _Rounds:
+        """Round `round` of every stream that has one."""
+        round_name(round)
+        found = []
+        for folder in self.survey.folders(report or _ignore):
+            here = self._holder(folder, round, report or _ignore)
+            if here is not None:
+                found.append(here)
+        return found
+
+    def _holder(self, folder: StreamFolder, round: int, report: Report) -> ArchivedRound | None:
+        try:
+            found = self.survey.read(Place(folder, round))
+        except (RoundDamaged, UnsafePath, ArchiveFailure) as exc:
+            report(problem(exc))
+            return None
+        return found if isinstance(found, ArchivedRound) else None
+
+
+def _ignore(_: object) -> None:
+    """For reads that answer with an error of their own, or whose caller asked for no report."""

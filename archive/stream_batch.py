@@ -1,0 +1,249 @@
+"""The rounds of one folder on their way into it: planned in order, staged, linked, made durable.
+
+The three steps are apart so that a writer can take them for many folders at once. Rounds of a
+stream are published in order: where one fails, those behind it are not tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from streams.errors import AresError, UsageError
+
+from .failures import PublicationConflict, RecordDamaged, UnsafePath
+from .files import Folder, Staged
+from .layout import TEMP_PREFIX, round_name, round_numbers
+from .publication import (
+    Adopt,
+    DigestOf,
+    Found,
+    Plan,
+    Publish,
+    StoredRound,
+    plan_publication,
+    stored_round,
+)
+from .record import RoundRecord
+from .record_json import record_to_bytes, stored_from_bytes
+
+LEFTOVER_AGE_NS: Final = 3_600_000_000_000
+"""A temporary file this much older than a fresh one belongs to a dead worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A round is durably in the archive under `round` and `epoch`.
+
+    `how` says whether this call wrote it, found it there, or adopted a file that holds the
+    events from the record's `first_version` on up to `last_version`, cut in another way: then
+    the caller goes on after `last_version`. `erased`: found as a tombstone; it stays one.
+    `forked`: it opened a new epoch. `rotated` older rounds were removed; a failure to do so is
+    `rotation_failure` and leaves the round published.
+    """
+
+    round: int
+    epoch: int
+    last_version: int
+    how: Literal["written", "found", "adopted"]
+    erased: bool = False
+    forked: bool = False
+    written_bytes: int = 0
+    rotated: int = 0
+    rotation_failure: AresError | None = None
+
+
+Result = Published | AresError
+Rotate = Callable[[Folder, list[int]], int]
+
+
+@dataclass(slots=True)
+class _Job:
+    index: int
+    record: RoundRecord
+    forked: bool
+    data: bytes
+    staged: Staged | None = None
+    failure: AresError | None = None
+
+
+class StreamBatch:
+    """Publishes `records`, all of one folder and in order; `answers` come in the same order."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        records: list[RoundRecord],
+        *,
+        confirmed: bool = False,
+        digest_of: DigestOf | None = None,
+    ) -> None:
+        self.folder, self.records = folder, records
+        self._results: list[Result | None] = [None] * len(records)
+        self.jobs: list[_Job] = []
+        self.numbers: list[int] = []
+        self._confirmed, self._digest_of = confirmed, digest_of
+        self._leftovers: list[str] = []
+        self._found: list[str] = []
+
+    def plan(self) -> None:
+        """Look at the folder and decide for every record; no file is written yet."""
+        names = self.folder.names()
+        self._leftovers = [name for name in names if name.startswith(TEMP_PREFIX)]
+        self.numbers = round_numbers(names)
+        stored: list[StoredRound] | None = None
+        for index, record in enumerate(self.records):
+            highest = self._highest()
+            if stored is None and highest >= record.round:
+                stored = read_stored_rounds(self.folder, self.numbers)
+            plan = plan_publication(
+                record,
+                highest=highest,
+                stored=stored or (),
+                confirmed=self._confirmed,
+                digest_of=self._digest_of,
+            )
+            try:
+                follows = self._accept(index, record, plan)
+            except UsageError as exc:
+                self._give_up(index, exc)
+                return
+            if not follows:
+                moved = PublicationConflict(record.stream_id, record.round, highest)
+                self._give_up(index + 1, moved)
+                return
+
+    def _highest(self) -> int:
+        return max([self.numbers[-1] if self.numbers else 0, *(j.record.round for j in self.jobs)])
+
+    def _accept(self, index: int, record: RoundRecord, plan: Plan) -> bool:
+        """Take a plan on; False when the records behind this one no longer follow from it."""
+        if isinstance(plan, Publish):
+            numbered = replace(record, round=plan.round, epoch=plan.epoch)
+            job = _Job(index, numbered, plan.forked, record_to_bytes(numbered))
+            self.jobs.append(job)
+            return (plan.round, plan.epoch) == (record.round, record.epoch)
+        if isinstance(plan, Found | Adopt):
+            how: Literal["found", "adopted"] = "found" if isinstance(plan, Found) else "adopted"
+            self._results[index] = _published(plan.stored, how)
+            self._found.append(round_name(plan.stored.round))
+            same_place = (plan.stored.round, plan.stored.epoch) == (record.round, record.epoch)
+            return how == "found" and same_place
+        self._results[index] = PublicationConflict(record.stream_id, record.round, plan.highest)
+        return False
+
+    def _give_up(self, first: int, failure: AresError) -> None:
+        for index in range(first, len(self.records)):
+            self._results[index] = failure
+
+    def stage(self, job: _Job) -> None:
+        """Write one round under a temporary name, fsynced. Jobs may be staged side by side."""
+        try:
+            job.staged = self.folder.stage(job.data)
+        except AresError as exc:
+            job.failure = exc
+
+    def finish(self, rotate: Rotate) -> None:
+        """Link what was staged, in order, then make the names durable, then rotate."""
+        try:
+            self._link_all()
+            for name in self._found:
+                # Whoever published it may have died before it was durable.
+                self.folder.sync_file(name)
+            if any(isinstance(result, Published) for result in self._results):
+                self.folder.sync()
+            self._sweep()
+        except AresError as exc:
+            self.fail(exc)
+        self._rotate(rotate)
+
+    def fail(self, failure: AresError) -> None:
+        """Nothing of this batch can be called durable: answer every record with `failure`."""
+        self.jobs = []
+        self._give_up(0, failure)
+
+    def answers(self) -> list[Result]:
+        """One for each record, in their order, once `finish` or `fail` was called."""
+        return [result for result in self._results if result is not None]
+
+    def _rotate(self, rotate: Rotate) -> None:
+        for index in range(len(self._results) - 1, -1, -1):
+            newest = self._results[index]
+            if isinstance(newest, Published):
+                try:
+                    rotated = rotate(self.folder, self.numbers)
+                    self._results[index] = replace(newest, rotated=rotated)
+                except AresError as exc:
+                    self._results[index] = replace(newest, rotation_failure=exc)
+                return
+
+    def _link_all(self) -> None:
+        stopped: AresError | None = None
+        for job in self.jobs:
+            stopped = stopped or job.failure
+            if stopped is None and job.staged is not None:
+                result = self._link(job, job.staged)
+                self._results[job.index] = result
+                stopped = result if isinstance(result, AresError) else None
+                continue
+            if job.staged is not None:
+                self.folder.discard(job.staged.name)
+            self._results[job.index] = stopped
+        if stopped is not None and self.jobs:
+            behind = next(j.index for j in self.jobs if self._results[j.index] is stopped)
+            self._give_up(behind, stopped)
+
+    def _link(self, job: _Job, staged: Staged) -> Result:
+        record, name = job.record, round_name(job.record.round)
+        try:
+            if self.folder.publish(staged, name):
+                self.numbers.append(record.round)
+                return Published(
+                    record.round,
+                    record.epoch,
+                    record.last_version,
+                    "written",
+                    forked=job.forked,
+                    written_bytes=len(job.data),
+                )
+            return self._resolve(record, name)
+        except AresError as exc:
+            return exc
+
+    def _resolve(self, record: RoundRecord, name: str) -> Result:
+        """Another writer took the name since the folder was listed: is it the same round?"""
+        theirs = read_stored_rounds(self.folder, [record.round])
+        plan = plan_publication(record, highest=record.round, stored=theirs)
+        if isinstance(plan, Found):
+            self._found.append(name)
+            return _published(plan.stored, "found")
+        return PublicationConflict(record.stream_id, record.round, record.round)
+
+    def _sweep(self) -> None:
+        """Remove what dead workers left; ages are compared on the volume's own clock."""
+        staged = [job.staged for job in self.jobs if job.staged is not None]
+        for name in self._leftovers if staged else ():
+            facts = self.folder.file_facts(name)
+            if facts and staged[0].facts.mtime_ns - facts.mtime_ns > LEFTOVER_AGE_NS:
+                self.folder.discard(name)
+
+
+def read_stored_rounds(folder: Folder, numbers: Iterable[int]) -> list[StoredRound]:
+    """What the files of rounds `numbers` say; one that vanished meanwhile is left out.
+
+    A file that can't be read is an error: taken for damaged, its round could be stored twice.
+    """
+    stored = []
+    for number in numbers:
+        try:
+            data = folder.read(round_name(number))
+            if data is not None:
+                stored.append(stored_round(number, stored_from_bytes(data)))
+        except (RecordDamaged, UnsafePath):
+            stored.append(stored_round(number, None))
+    return stored
+
+
+def _published(stored: StoredRound, how: Literal["found", "adopted"]) -> Published:
+    return Published(stored.round, stored.epoch, stored.last_version, how, erased=stored.erased)

@@ -1,0 +1,288 @@
+"""Finds and reads rounds where they stand: in our layout, and in the two of ARES.
+
+Ours is `<tenant>/<stream_dir>/round_N.json`. ARES writes `round_N.json` flat, or in one plain
+folder for each stream; such rounds belong to the default tenant. All may live side by side.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from streams.errors import UsageError
+from streams.event import DEFAULT_TENANT_ID
+from streams.keys import check_tenant
+
+from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, UnsafePath
+from .files import Folder
+from .layout import round_name, round_number, round_numbers, stream_dir
+from .record import RoundRecord
+from .record_json import Tombstone, stored_from_bytes
+from .volume import Volume
+
+_UNNAMED = stream_dir("")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StreamFolder:
+    """A folder with rounds: `parts` below the archive's top, none for a flat archive.
+
+    `name` is the stream's id as far as the folder tells; a record that names its stream wins.
+    """
+
+    tenant: str
+    parts: tuple[str, ...]
+    name: str
+
+    def stream_of(self, record: RoundRecord) -> str:
+        """The stream a record found here belongs to."""
+        return record.stream_id or self.name
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where one round stands."""
+
+    folder: StreamFolder
+    round: int
+
+    @property
+    def path(self) -> str:
+        """Its file, relative to the archive."""
+        return "/".join((*self.folder.parts, round_name(self.round)))
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRound:
+    """A round as it stands in the archive: its record, and `raw`, every field of its file."""
+
+    place: Place
+    stream: str
+    record: RoundRecord
+    raw: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """A file or folder that can't be read, by name; others are not concerned.
+
+    `reason` is damaged, unsafe, or a `FailureReason` of `archive.failures`.
+    """
+
+    path: str
+    reason: str
+    detail: str
+
+
+Report = Callable[[Problem], None]
+
+
+def problem(error: RecordDamaged | UnsafePath | ArchiveFailure) -> Problem:
+    """`error` as a fact to report."""
+    if isinstance(error, RoundDamaged):
+        return Problem(error.path, "damaged", error.detail)
+    if isinstance(error, ArchiveFailure):
+        return Problem(error.path, error.reason, str(error))
+    return Problem(getattr(error, "path", ""), "unsafe", str(error))
+
+
+def retry_stale(action: Callable[[], _T]) -> _T:
+    """Do `action`, which walks from the top; once more where a handle had gone stale."""
+    try:
+        return action()
+    except ArchiveFailure as exc:
+        if exc.reason != "stale_handle":
+            raise
+    return action()
+
+
+def is_tenant(name: str) -> bool:
+    """Whether a folder of this name can be a tenant's."""
+    try:
+        return check_tenant(name) == name
+    except UsageError:
+        return False
+
+
+class Survey:
+    """Reads an archive, of `tenants` only where some are given. Keeps nothing in memory."""
+
+    def __init__(self, volume: Volume, tenants: Sequence[str] = ()) -> None:
+        self.volume = volume
+        self._tenants = frozenset(tenants)
+
+    def folders(self, report: Report) -> Iterator[StreamFolder]:
+        """Every folder that may hold rounds, by name; what can't be looked into is reported.
+
+        Raises `ArchiveMissing`, or `ArchiveFailure` where the top itself can't be read.
+        """
+        top = self._kinds()
+        if self._wants(DEFAULT_TENANT_ID) and any(map(round_number, top)):
+            yield self._flat()
+        for name in self._subfolders((), top, report):
+            try:
+                below = self._kinds(name)
+            except (ArchiveFailure, UnsafePath) as exc:
+                report(problem(exc))
+                continue
+            if self._wants(DEFAULT_TENANT_ID) and any(map(round_number, below)):
+                yield _plain(name)
+            if is_tenant(name) and self._wants(name):
+                for inner in self._subfolders((name,), below, report):
+                    yield _own(name, inner)
+
+    def folders_of(self, stream: str, report: Report) -> list[StreamFolder]:
+        """The folders in which rounds of `stream` may stand.
+
+        Looks where they ought to be; only where nothing is there, at ARES's folders one by one.
+        """
+        top = self._kinds()
+        own = stream_dir(stream)
+        found = [
+            _own(tenant, own)
+            for tenant in self._subfolders((), top, report)
+            if is_tenant(tenant) and self._wants(tenant) and self.exists((tenant, own))
+        ]
+        if not self._wants(DEFAULT_TENANT_ID):
+            return found
+        if any(map(round_number, top)):
+            found.append(self._flat())
+        if top.get(stream) == "folder" and self.numbers(_plain(stream)):
+            found.append(_plain(stream))
+        return found or [
+            folder
+            for folder in self.folders(report)
+            if len(folder.parts) == 1 and self.stream_in(folder) == stream
+        ]
+
+    def exists(self, parts: tuple[str, ...]) -> bool:
+        """Whether there is a folder at `parts`; a link in its place raises `UnsafePath`."""
+
+        def look() -> bool:
+            with self.volume.folder(*parts) as opened:
+                return opened is not None
+
+        return retry_stale(look)
+
+    def numbers(self, folder: StreamFolder) -> list[int]:
+        """The rounds in `folder`, ascending; none where it is missing."""
+
+        def look() -> list[int]:
+            with self.volume.folder(*folder.parts) as opened:
+                return round_numbers(opened.names()) if opened else []
+
+        return retry_stale(look)
+
+    def stream_in(self, folder: StreamFolder) -> str | None:
+        """The id of the stream in `folder`, from its newest readable record.
+
+        None where nothing but tombstones is there.
+        """
+        damaged = False
+        for number in reversed(self.numbers(folder)):
+            try:
+                found = self.read(Place(folder, number))
+            except (RoundDamaged, UnsafePath, ArchiveFailure):
+                damaged = True
+                continue
+            if isinstance(found, ArchivedRound):
+                return found.stream
+        return folder.name if damaged else None
+
+    def read(self, place: Place) -> ArchivedRound | Tombstone | None:
+        """What stands at `place`; None when it is gone.
+
+        Raises `RoundDamaged`, `UnsafePath` or `ArchiveFailure`.
+        """
+
+        def look() -> bytes | None:
+            with self.volume.folder(*place.folder.parts) as opened:
+                return opened.read(round_name(place.round)) if opened else None
+
+        data = retry_stale(look)
+        return None if data is None else self.decode(place, data)
+
+    def decode(self, place: Place, data: bytes) -> ArchivedRound | Tombstone:
+        """What the bytes found at `place` say; raises `RoundDamaged`."""
+        try:
+            stored = stored_from_bytes(data)
+        except RecordDamaged as exc:
+            raise RoundDamaged(f"{self.volume.path}/{place.path}", exc.detail) from exc
+        if isinstance(stored, Tombstone):
+            return stored
+        record = stored.record
+        return ArchivedRound(place, place.folder.stream_of(record), record, stored.raw)
+
+    def contents(self, folder: StreamFolder, report: Report) -> Iterator[tuple[Place, bytes]]:
+        """Every round file of `folder`, highest number first, with its bytes.
+
+        One that vanishes meanwhile has rotated away and is left out; what can't be read is
+        reported, be it one file or the folder.
+        """
+        try:
+            places = [Place(folder, number) for number in reversed(self.numbers(folder))]
+            with self.volume.folder(*folder.parts) as opened:
+                for place in places if opened else ():
+                    data = self._content(opened, place, report)
+                    if data is not None:
+                        yield place, data
+        except (ArchiveFailure, UnsafePath) as exc:
+            report(problem(exc))
+
+    def rounds(self, folder: StreamFolder, report: Report) -> Iterator[ArchivedRound]:
+        """Every readable round of `folder`, highest number first; damaged ones are reported."""
+        for place, data in self.contents(folder, report):
+            try:
+                found = self.decode(place, data)
+            except RoundDamaged as exc:
+                report(problem(exc))
+                continue
+            if isinstance(found, ArchivedRound):
+                yield found
+
+    def _content(self, opened: Folder | None, place: Place, report: Report) -> bytes | None:
+        try:
+            try:
+                return opened.read(round_name(place.round)) if opened else None
+            except ArchiveFailure as exc:
+                if exc.reason != "stale_handle":
+                    raise
+            with self.volume.folder(*place.folder.parts) as again:
+                return again.read(round_name(place.round)) if again else None
+        except (ArchiveFailure, UnsafePath) as exc:
+            report(problem(exc))
+            return None
+
+    def _kinds(self, *parts: str) -> dict[str, str]:
+        def look() -> dict[str, str]:
+            with self.volume.folder(*parts) as opened:
+                return opened.kinds() if opened else {}
+
+        return retry_stale(look)
+
+    def _subfolders(
+        self, above: tuple[str, ...], kinds: Mapping[str, str], report: Report
+    ) -> Iterator[str]:
+        for name, kind in sorted(kinds.items()):
+            if kind == "link":
+                report(problem(UnsafePath("/".join((self.volume.path, *above, name)))))
+            elif kind == "folder" and not name.startswith("."):
+                yield name
+
+    def _wants(self, tenant: str) -> bool:
+        return not self._tenants or tenant in self._tenants
+
+    def _flat(self) -> StreamFolder:
+        name = os.path.basename(os.path.realpath(self.volume.path))  # noqa: PTH119
+        return StreamFolder(DEFAULT_TENANT_ID, (), name)
+
+
+def _own(tenant: str, folder: str) -> StreamFolder:
+    return StreamFolder(tenant, (tenant, folder), "" if folder == _UNNAMED else folder)
+
+
+def _plain(name: str) -> StreamFolder:
+    return StreamFolder(DEFAULT_TENANT_ID, (name,), name)

@@ -1,0 +1,183 @@
+"""Publishes rounds durably: what a call has answered is on disk, fsynced, and never changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Lock
+from typing import Final, TypeVar
+
+from streams.errors import AresError, UsageError
+from streams.event import DEFAULT_TENANT_ID
+from streams.keys import check_tenant
+
+from .disk import Disk
+from .errors import InvalidRound
+from .failures import ArchiveFailure
+from .files import Modes
+from .layout import stream_dir
+from .publication import DigestOf
+from .record import RoundRecord
+from .rotation import Rotation
+from .stream_batch import Published, Result, StreamBatch
+from .volume import Volume
+
+MAX_SYNC_THREADS: Final = 8
+"""More threads than this make no volume faster."""
+
+_CHUNK: Final = 128
+_T = TypeVar("_T")
+
+
+class FileArchiveWriter:
+    """Writes the rounds of one tenant below `directory`, creating what is missing.
+
+    Any number of writers, in any number of processes and on any number of machines, may work
+    on one archive at a time; no lock is taken. A writer may be shared by threads.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        max_rounds: int = 200,
+        *,
+        tenant: str = DEFAULT_TENANT_ID,
+        modes: Modes | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        if max_rounds < 0:
+            raise UsageError(f"max_rounds is 0 (keep all) or more, not {max_rounds}")
+        self.tenant = check_tenant(tenant)
+        self._volume = Volume(directory, disk=disk, modes=modes)
+        self._rotation = Rotation(max_rounds)
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_lock = Lock()
+
+    def record(
+        self, record: RoundRecord, *, confirmed: bool = False, digest_of: DigestOf | None = None
+    ) -> Published:
+        """Publish one round; returns once it is durable, whoever wrote it.
+
+        `record.round` and `record.epoch` are what the stream's state suggests; the round may
+        get others (see `Published`). Raises `PublicationConflict`: read the state again, then,
+        if it hasn't moved, call with `confirmed`, and with `digest_of` so that a file holding
+        the same events, cut otherwise, is adopted. Raises `ArchiveFailure` or `UnsafePath`
+        where the volume refuses; the call may be repeated at any time.
+        """
+        result = self._publish([record], confirmed=confirmed, digest_of=digest_of)[0]
+        if isinstance(result, AresError):
+            raise result
+        return result
+
+    def record_many(self, records: Iterable[RoundRecord]) -> list[Result]:
+        """Publish many rounds, their fsyncs grouped; answers in the order of `records`.
+
+        Rounds of one stream have to be in order; where one fails, those behind it get the
+        same error and are not written. A failure harms no other stream. Never raises for the
+        volume's sake.
+        """
+        waiting = list(records)
+        results: list[Result] = []
+        stopped: dict[str, AresError] = {}
+        for start in range(0, len(waiting), _CHUNK):
+            chunk = waiting[start : start + _CHUNK]
+            halted = dict(stopped)
+            answers = iter(self._publish([r for r in chunk if r.stream_id not in halted]))
+            for record in chunk:
+                result = halted.get(record.stream_id) or next(answers)
+                results.append(result)
+                if isinstance(result, AresError):
+                    stopped[record.stream_id] = result
+        return results
+
+    def close(self) -> None:
+        """End the threads; the writer may be used again."""
+        with self._pool_lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown()
+
+    def _publish(
+        self,
+        records: Sequence[RoundRecord],
+        *,
+        confirmed: bool = False,
+        digest_of: DigestOf | None = None,
+    ) -> list[Result]:
+        groups: dict[str, list[int]] = {}
+        for index, record in enumerate(records):
+            if record.round < 1:
+                raise InvalidRound(record.round)
+            groups.setdefault(stream_dir(record.stream_id), []).append(index)
+
+        def attempt(names: list[str]) -> dict[str, list[Result]]:
+            asked = {name: [self._owned(records[i]) for i in groups[name]] for name in names}
+            return self._publish_folders(asked, confirmed, digest_of)
+
+        answers = attempt(list(groups)) if groups else {}
+        stale = [name for name, results in answers.items() if any(map(_is_stale, results))]
+        if stale:
+            # The server forgot a handle: one more walk from the top, then it is an error.
+            answers.update(attempt(stale))
+        placed: dict[int, Result] = {}
+        for name, indices in groups.items():
+            placed.update(zip(indices, answers[name], strict=True))
+        return [placed[index] for index in range(len(records))]
+
+    def _owned(self, record: RoundRecord) -> RoundRecord:
+        return record if record.tenant_id else replace(record, tenant_id=self.tenant)
+
+    def _publish_folders(
+        self,
+        asked: dict[str, list[RoundRecord]],
+        confirmed: bool,
+        digest_of: DigestOf | None,
+    ) -> dict[str, list[Result]]:
+        try:
+            with self._volume.make_folders([self.tenant], list(asked)) as folders:
+                batches = [
+                    StreamBatch(folder, records, confirmed=confirmed, digest_of=digest_of)
+                    for folder, records in zip(folders, asked.values(), strict=True)
+                ]
+                self._run(batches)
+                return {name: b.answers() for name, b in zip(asked, batches, strict=True)}
+        except AresError as exc:
+            if len(asked) == 1:
+                return {name: [exc] * len(records) for name, records in asked.items()}
+            # One folder can't be opened; the others must not suffer for it.
+            alone: dict[str, list[Result]] = {}
+            for name, records in asked.items():
+                alone |= self._publish_folders({name: records}, confirmed, digest_of)
+            return alone
+
+    def _run(self, batches: list[StreamBatch]) -> None:
+        """Write and fsync every file, then link all, then fsync every folder."""
+        self._map(_plan, batches)
+        jobs = [(batch, job) for batch in batches for job in batch.jobs]
+        self._map(lambda pair: pair[0].stage(pair[1]), jobs)
+        self._map(lambda batch: batch.finish(self._rotation.rotate), batches)
+
+    def _map(self, function: Callable[[_T], None], items: Sequence[_T]) -> None:
+        if len(items) < 2:
+            for item in items:
+                function(item)
+            return
+        with self._pool_lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(MAX_SYNC_THREADS, "archive-sync")
+            pool = self._pool
+        for _ in pool.map(function, items):
+            pass
+
+
+def _plan(batch: StreamBatch) -> None:
+    try:
+        batch.plan()
+    except AresError as exc:
+        batch.fail(exc)
+
+
+def _is_stale(result: Result) -> bool:
+    return isinstance(result, ArchiveFailure) and result.reason == "stale_handle"
