@@ -82,8 +82,8 @@ def fill_schema(text: str) -> str:
 
 def _block() -> str:
     lines = [
-        "# Settings of the worker, one to one; null: the worker's own default. A duration is written",
-        "# 500ms, 30s, 5m, 12h or 7d, a size in bytes or as 8MiB.",
+        "# Settings of the worker, one to one; null: the worker's own default. Write durations as",
+        "# 500ms, 30s, 5m, 12h or 7d, sizes in bytes or as 8MiB.",
         "config:",
     ]
     section = ""
