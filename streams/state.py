@@ -46,10 +46,10 @@ def read_command(keys: Keys, stream: str) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Change `fields` of a stream's state, provided it still is `known`; `extra` goes along."""
+    """Change `fields` of a stream's state, provided `known` still holds; `extra` goes along."""
 
     stream: str
-    known: StreamState
+    known: Mapping[str, int]
     fields: Mapping[str, int]
     extra: Sequence[Command] = ()
 
@@ -66,7 +66,7 @@ async def advance(wire: Wire, keys: Keys, advances: Sequence[Advance]) -> set[st
     applicable = [
         item
         for item, values in zip(advances, replies[1:], strict=True)
-        if StreamState.parse(values) == item.known
+        if _holds(StreamState.parse(values), item.known)
     ]
     if not applicable:
         await wire.exchange([("UNWATCH",)])
@@ -89,3 +89,7 @@ async def _execute(wire: Wire, keys: Keys, advances: Sequence[Advance]) -> list[
         packet += [("HSET", keys.state(item.stream), *pairs), *item.extra]
     replies = await wire.exchange([*packet, ("EXEC",)])
     return None if replies[-1] is None else exec_replies(replies)
+
+
+def _holds(state: StreamState, known: Mapping[str, int]) -> bool:
+    return all(getattr(state, field) == value for field, value in known.items())

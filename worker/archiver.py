@@ -1,0 +1,145 @@
+"""Feed → round files: every finished round published once, whatever dies in between.
+
+The durable order, nowhere else and never otherwise: file fsynced and published → state advanced →
+feed acknowledged. Repeating any step is harmless.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from streams.errors import AresError, CorruptionError
+from streams.event import TERMINAL_TYPES
+from streams.feed import Delivery, FeedEntry, FeedGroup
+
+from .archiving import Archived, StreamArchiver
+
+_LIMIT_CHECK_EVENTS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiverPolicy:
+    """Bounds of the archiver; see the settings of the same names."""
+
+    batch: int = 500
+    claim_idle_ms: int = 60_000
+    block_ms: int = 1_000
+
+
+@dataclass(slots=True)
+class ArchiverFacts:
+    """Facts of one `run_once`.
+
+    `blocked` is why the batch could not be finished: it is held and tried again by the next call.
+    `vanished` feed entries were trimmed or unreadable; the scan finds their rounds.
+    """
+
+    archived: Archived = field(default_factory=Archived)
+    entries: int = 0
+    claimed: int = 0
+    vanished: int = 0
+    recreated: bool = False
+    blocked: AresError | None = None
+
+    @property
+    def more(self) -> bool:
+        """Whether there may be more to do at once."""
+        return self.entries > 0 and self.blocked is None
+
+
+class Archiver:
+    """One consumer of the group `archivers`. One `run_once` at a time."""
+
+    def __init__(self, group: FeedGroup, streams: StreamArchiver, policy: ArchiverPolicy) -> None:
+        self._group, self._streams, self._policy = group, streams, policy
+        self._held: Delivery | None = None
+        self._reads_to_claim = 0
+
+    async def start(self) -> None:
+        """Make sure the group exists."""
+        await self._group.ensure()
+
+    async def run_once(self, *, block: bool = False) -> ArchiverFacts:
+        """Archive what one batch of feed entries announces; with `block` wait for the first.
+
+        Raises `StoreUnavailable`; the batch is held then, too.
+        """
+        facts = ArchiverFacts()
+        delivery = self._held or await self._receive(facts, block=block)
+        self._held = delivery
+        facts.entries, facts.vanished = len(delivery.ids), len(delivery.void)
+        if not delivery.ids:
+            self._held = None
+            return facts
+        async with self._renewing(delivery):
+            await self._streams.archive(_announced(delivery.entries), facts.archived)
+        facts.blocked = _blocking(facts.archived.failures.values())
+        if facts.blocked is None:
+            await self._group.ack(delivery.ids)
+            self._held = None
+        return facts
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._group.close()
+
+    async def _receive(self, facts: ArchiverFacts, *, block: bool) -> Delivery:
+        """New entries; every now and then, and before waiting, those a dead worker left."""
+        delivery = Delivery()
+        if self._reads_to_claim <= 0:
+            self._reads_to_claim = _READS_PER_CLAIM
+            delivery = await self._group.claim(
+                idle_ms=self._policy.claim_idle_ms, count=self._policy.batch
+            )
+            facts.claimed = len(delivery.entries)
+        if not delivery.ids:
+            self._reads_to_claim -= 1
+            recreated = delivery.recreated
+            block_ms = self._policy.block_ms if block else None
+            delivery = await self._group.read(count=self._policy.batch, block_ms=block_ms)
+            facts.recreated = recreated or delivery.recreated
+        return delivery
+
+    @asynccontextmanager
+    async def _renewing(self, delivery: Delivery) -> AsyncIterator[None]:
+        """Keep the entries from being claimed by others while they are worked on."""
+        done = asyncio.Event()
+        task = asyncio.create_task(self._renew_until(done, delivery.ids))
+        try:
+            yield
+        finally:
+            done.set()
+            await task
+
+    async def _renew_until(self, done: asyncio.Event, ids: list[bytes]) -> None:
+        while not done.is_set():
+            try:
+                async with asyncio.timeout(self._policy.claim_idle_ms / 3000):
+                    await done.wait()
+            except TimeoutError:
+                # Losing the entries to another worker costs work done twice, nothing else.
+                with contextlib.suppress(AresError):
+                    await self._group.renew(ids)
+
+
+_READS_PER_CLAIM: Final = 20
+
+
+def _announced(entries: Iterable[FeedEntry]) -> list[str]:
+    """Streams with something to archive: a round ended, or an open one may be over its limit."""
+    streams: dict[str, None] = {}
+    for entry in entries:
+        crossed = entry.last // _LIMIT_CHECK_EVENTS > (entry.first - 1) // _LIMIT_CHECK_EVENTS
+        if crossed or not entry.types.isdisjoint(TERMINAL_TYPES):
+            streams[entry.stream] = None
+    return list(streams)
+
+
+def _blocking(failures: Iterable[AresError]) -> AresError | None:
+    """A failure that holds up the batch: a damaged stream doesn't, a refusing volume does."""
+    return next((exc for exc in failures if not isinstance(exc, CorruptionError)), None)

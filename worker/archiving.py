@@ -1,0 +1,274 @@
+"""Archives the due rounds of given streams: read, cut, build, publish, advance the state."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from archive.build import build_round_record
+from archive.digest import events_digest
+from archive.failures import PublicationConflict
+from archive.publication import DigestOf
+from archive.record import RoundRecord
+from archive.stream_batch import Published, Result
+from streams.clock import Clock
+from streams.errors import AresError, CorruptionError
+from streams.keys import Keys
+from streams.state import Advance, StreamState, advance
+from streams.tail import StreamFacts, Tail, TailLimits, read_facts, read_tails
+from streams.wire import Wire
+
+from .rounds import DueRound, RoundLimits, due_rounds
+
+_log = logging.getLogger("ares.archiver")
+
+_STREAMS_AT_ONCE: Final = 64
+_TRIES: Final = 10
+_OFF_LOOP_BYTES: Final = 256 * 1024
+
+
+class RoundWriter(Protocol):
+    """What archiving needs of `FileArchiveWriter`; called in a thread."""
+
+    def record(
+        self, record: RoundRecord, *, confirmed: bool = ..., digest_of: DigestOf | None = ...
+    ) -> Published: ...
+
+    def record_many(self, records: Iterable[RoundRecord]) -> list[Result]: ...
+
+
+class UnbuildableRound(CorruptionError):
+    """A round's record can't be built from its events: a defect. The events stay in the log."""
+
+    def __init__(self, stream: str, cause: Exception) -> None:
+        super().__init__(f"a round of stream {stream!r} can't be built: {cause!r}")
+        self.stream, self.cause = stream, cause
+
+
+@dataclass(slots=True)
+class Archived:
+    """Facts of archiving. `delays_ms` are terminal-event-to-file times, one a round.
+
+    `unfolded` maps each stream looked at to its events not yet compacted.
+    """
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    events: int = 0
+    written_bytes: int = 0
+    delays_ms: list[int] = field(default_factory=list)
+    forks: int = 0
+    failures: dict[str, AresError] = field(default_factory=dict)
+    unfolded: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivingPolicy:
+    """What a record is built with."""
+
+    tenant: str
+    screen: bool = True
+    limits: RoundLimits = field(default_factory=RoundLimits)
+
+
+@dataclass(slots=True)
+class _Work:
+    """One stream on its way: what was read of it, and the records built from that."""
+
+    facts: StreamFacts
+    tail: Tail
+    rounds: list[DueRound]
+    records: list[RoundRecord] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+
+    @property
+    def stream(self) -> str:
+        return self.facts.stream
+
+
+class StreamArchiver:
+    """Archives streams of one tenant. Calls must not overlap; other workers may do the same."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        keys: Keys,
+        writer: RoundWriter,
+        policy: ArchivingPolicy,
+        clock: Clock,
+    ) -> None:
+        self._wire, self._keys, self._writer = wire, keys, writer
+        self._policy, self._clock = policy, clock
+
+    async def archive(self, streams: Sequence[str], archived: Archived) -> None:
+        """Archive every due round of `streams`; what failed is in `archived.failures`.
+
+        Raises `StoreUnavailable`. Safe to repeat: what is archived already is recognised.
+        """
+        for start in range(0, len(streams), _STREAMS_AT_ONCE):
+            todo: Iterable[str] = streams[start : start + _STREAMS_AT_ONCE]
+            for _ in range(_TRIES):
+                todo = await self._attempt(list(todo), archived)
+                if not todo:
+                    break
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._wire.close()
+
+    async def _attempt(self, streams: list[str], archived: Archived) -> set[str]:
+        """Archive what one look finds; returns the streams to look at again."""
+        facts = await read_facts(self._wire, self._keys, streams)
+        for item in facts:
+            archived.unfolded[item.stream] = item.head - item.state.compacted_version
+        due = [item for item in facts if item.head > item.state.archived_version]
+        limits = self._policy.limits
+        tail_limits = TailLimits(limits.max_events, limits.max_bytes)
+        spans = [item.unarchived for item in due]
+        tails, failures = await read_tails(self._wire, self._keys, spans, tail_limits)
+        archived.failures.update(failures)
+        by_stream = {item.stream: item for item in due}
+        works = [
+            _Work(by_stream[tail.stream], tail, due_rounds(tail.events, tail.sizes, limits))
+            for tail in tails
+        ]
+        works = [work for work in works if work.rounds]
+        if not works:
+            return set()
+        works = await self._build(works, archived)
+        await self._publish(works)
+        return await self._advance(works, archived)
+
+    async def _build(self, works: list[_Work], archived: Archived) -> list[_Work]:
+        """Build the records; a large round is built in a thread, so that the loop stays free."""
+        built: list[_Work] = []
+        for work in works:
+            try:
+                if sum(work.tail.sizes) > _OFF_LOOP_BYTES:
+                    work.records = await asyncio.to_thread(self._records, work)
+                else:
+                    work.records = self._records(work)
+            except Exception as exc:
+                _log.exception("a round can't be built", extra={"stream": work.stream})
+                archived.failures[work.stream] = UnbuildableRound(work.stream, exc)
+                continue
+            built.append(work)
+        return built
+
+    def _records(self, work: _Work) -> list[RoundRecord]:
+        state = work.facts.state
+        return [
+            build_round_record(
+                round=number,
+                events=due.events,
+                screen=self._policy.screen,
+                tenant_id=self._policy.tenant,
+                epoch=state.epoch,
+                outcome=due.outcome,
+            )
+            for number, due in enumerate(work.rounds, state.rounds + 1)
+        ]
+
+    async def _publish(self, works: Sequence[_Work]) -> None:
+        records = [record for work in works for record in work.records]
+        results = iter(await asyncio.to_thread(self._writer.record_many, records))
+        for work in works:
+            work.results = [next(results) for _ in work.records]
+
+    async def _advance(self, works: Sequence[_Work], archived: Archived) -> set[str]:
+        """Move the states to what is published now; returns the streams to look at again."""
+        again: set[str] = set()
+        advances: list[Advance] = []
+        for work in works:
+            state, conflict = self._settle(work, archived, again)
+            if conflict is not None:
+                state = await self._confirm(work, state, conflict, archived)
+                again.add(work.stream)
+            if state != work.facts.state:
+                advances.append(_advance_to(work, state))
+        if advances:
+            applied = await advance(self._wire, self._keys, advances)
+            again |= {item.stream for item in advances} - applied
+        return again - archived.failures.keys()
+
+    def _settle(
+        self, work: _Work, archived: Archived, again: set[str]
+    ) -> tuple[StreamState, RoundRecord | None]:
+        """The state the results lead to, and the record the folder holds against, if any."""
+        state = work.facts.state
+        for record, due, result in zip(work.records, work.rounds, work.results, strict=True):
+            if isinstance(result, PublicationConflict):
+                return state, record
+            if isinstance(result, AresError):
+                archived.failures[work.stream] = result
+                return state, None
+            state = self._count(work, record, due, result, state, archived)
+            if (result.round, result.epoch) != (record.round, record.epoch):
+                again.add(work.stream)
+                return state, None
+        if work.tail.last < work.facts.head:
+            again.add(work.stream)
+        return state, None
+
+    def _count(
+        self,
+        work: _Work,
+        record: RoundRecord,
+        due: DueRound,
+        result: Published,
+        state: StreamState,
+        archived: Archived,
+    ) -> StreamState:
+        """Take a published round into state and facts."""
+        if result.how == "written":
+            archived.outcomes[record.outcome] += 1
+            archived.events += record.event_count
+            archived.written_bytes += result.written_bytes
+            archived.forks += result.forked
+            position = record.last_version - work.tail.after - 1
+            delay_ms = self._clock() - work.tail.committed_ms[position]
+            archived.delays_ms.append(max(delay_ms, 0))
+        return replace(
+            state,
+            archived_version=result.last_version,
+            rounds=result.round,
+            epoch=result.epoch,
+        )
+
+    async def _confirm(
+        self, work: _Work, state: StreamState, record: RoundRecord, archived: Archived
+    ) -> StreamState:
+        """The folder knows more than the state: decide with it, if the state has not moved."""
+        (fresh,) = await read_facts(self._wire, self._keys, [work.stream])
+        if _position(fresh.state) != _position(work.facts.state):
+            return state
+
+        def digest_of(first: int, last: int) -> str | None:
+            events = work.tail.events[first - work.tail.after - 1 : last - work.tail.after]
+            return events_digest(events) if len(events) == last - first + 1 else None
+
+        try:
+            result = await asyncio.to_thread(
+                self._writer.record, record, confirmed=True, digest_of=digest_of
+            )
+        except AresError as exc:
+            archived.failures[work.stream] = exc
+            return state
+        due = work.rounds[work.records.index(record)]
+        return self._count(work, record, due, result, state, archived)
+
+
+def _advance_to(work: _Work, state: StreamState) -> Advance:
+    """From what was read to where publication led; compaction may go on beside it."""
+    return Advance(work.stream, _position(work.facts.state), _position(state))
+
+
+def _position(state: StreamState) -> dict[str, int]:
+    return {
+        "archived_version": state.archived_version,
+        "rounds": state.rounds,
+        "epoch": state.epoch,
+    }
