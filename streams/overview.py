@@ -11,15 +11,15 @@ from typing import Final
 
 from .errors import StreamNotFound
 from .keys import Keys
-from .plan import COMPACTED, Head
+from .plan import Head
+from .state import StreamState, read_command
 from .wire import Command, Reply, Wires, checked
 
-_STATE: Final = ("archived_version", "rounds", "epoch", COMPACTED, "forgotten_version")
 _PAGE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class StreamFacts:
+class StreamLook:
     """One stream at one moment; times are milliseconds since the epoch.
 
     `retained` events are in the log, which takes `log_bytes` of memory (None where Redis doesn't
@@ -29,11 +29,7 @@ class StreamFacts:
     stream: str
     head: int
     retained: int
-    archived: int
-    rounds: int
-    epoch: int
-    compacted: int
-    forgotten: int
+    state: StreamState
     summaries: int
     last_commit_ms: int
     log_bytes: int | None
@@ -42,7 +38,7 @@ class StreamFacts:
     @property
     def unarchived(self) -> int:
         """Events that no round file holds yet; those of an open round among them."""
-        return max(self.head - self.archived, 0)
+        return max(self.head - self.state.archived_version, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ class Overview:
         )
         return TenantFacts(*(int(count) for count in counts))
 
-    async def streams(self) -> AsyncIterator[StreamFacts]:
+    async def streams(self) -> AsyncIterator[StreamLook]:
         """Every stream, the one written last first."""
         (names,) = await self._wires.exchange([("ZRANGE", self._keys.streams, 0, -1, "REV")])
         for start in range(0, len(names), _PAGE):
@@ -82,14 +78,14 @@ class Overview:
             for facts in await self._look(page):
                 yield facts
 
-    async def stream(self, stream: str) -> StreamFacts:
+    async def stream(self, stream: str) -> StreamLook:
         """One stream; raises `StreamNotFound` when it has neither head nor log."""
         (facts,) = await self._look([stream])
         if not (facts.head or facts.retained or facts.quarantined):
             raise StreamNotFound(stream)
         return facts
 
-    async def _look(self, streams: Sequence[str]) -> list[StreamFacts]:
+    async def _look(self, streams: Sequence[str]) -> list[StreamLook]:
         sizes: list[Command] = [("MEMORY", "USAGE", self._keys.log(stream)) for stream in streams]
         looks = [command for stream in streams for command in self._commands(stream)]
         width = len(looks) // len(streams)
@@ -106,42 +102,38 @@ class Overview:
         return (
             ("GET", keys.head(stream)),
             ("XLEN", keys.log(stream)),
-            ("HMGET", keys.state(stream), *_STATE),
+            read_command(keys, stream),
             ("LLEN", keys.summaries(stream)),
             ("ZSCORE", keys.streams, stream),
         )
 
 
-def _facts(stream: str, replies: Sequence[Reply], memory: Reply) -> StreamFacts:
+def _facts(stream: str, replies: Sequence[Reply], memory: Reply) -> StreamLook:
     raw_head, length, raw_state, summaries, score = replies
     failed = next((reply for reply in replies if isinstance(reply, Exception)), None)
     head = Head() if isinstance(raw_head, Exception) else Head.parse(raw_head)
-    state = [0] * len(_STATE) if isinstance(raw_state, Exception) else map(_number, raw_state)
-    archived, rounds, epoch, compacted, forgotten = state
+    state = StreamState() if isinstance(raw_state, Exception) else StreamState.parse(raw_state)
     retained = _number(length)
-    quarantined = ""
-    if failed is not None:
-        quarantined = f"one of its keys has a foreign type ({failed})"
-    elif retained != head.version - compacted:
-        quarantined = (
-            f"its log holds {retained} events, head and state promise {head.version - compacted}"
-        )
-    return StreamFacts(
+    return StreamLook(
         stream=stream,
         head=head.version,
         retained=retained,
-        archived=archived,
-        rounds=rounds,
-        epoch=epoch,
-        compacted=compacted,
-        forgotten=forgotten,
+        state=state,
         summaries=_number(summaries),
-        last_commit_ms=head.ms or int(float(score)) if isinstance(score, bytes) else head.ms,
+        last_commit_ms=head.ms or _number(score),
         log_bytes=memory if isinstance(memory, int) else None,
-        quarantined=quarantined,
+        quarantined=_contradiction(head.version - state.compacted_version, retained, failed),
     )
 
 
+def _contradiction(promised: int, retained: int, failed: Exception | None) -> str:
+    if failed is not None:
+        return f"one of its keys has a foreign type ({failed})"
+    if retained != promised:
+        return f"its log holds {retained} events, head and state promise {promised}"
+    return ""
+
+
 def _number(raw: Reply) -> int:
-    """A count or a decimal of the state; 0 where there is none."""
-    return 0 if raw is None or isinstance(raw, Exception) else int(raw)
+    """A count or a score; 0 where there is none."""
+    return 0 if raw is None or isinstance(raw, Exception) else int(float(raw))

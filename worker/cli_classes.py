@@ -82,9 +82,14 @@ class AresCommand(click.Command):
         return [*super().get_params(ctx), *GLOBAL_OPTIONS]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own = [param.get_help_record(ctx) for param in click.Command.get_params(self, ctx)]
+        own = [
+            param
+            for param in click.Command.get_params(self, ctx)
+            if isinstance(param, click.Option)
+        ]
+        records = [param.get_help_record(ctx) for param in own]
         with formatter.section("Options"):
-            formatter.write_dl([record for record in own if record is not None])
+            formatter.write_dl([record for record in records if record is not None])
             formatter.write_text(
                 "and the global options of `ares-worker --help`: --redis, --tenant, --config…"
             )

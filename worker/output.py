@@ -29,8 +29,6 @@ _HIDDEN: Final = (
 )
 _UNSAFE: Final = re.compile(f"[{_HIDDEN}]")
 _UNSAFE_IN_LINE: Final = re.compile(f"[{_HIDDEN}\t\n]")
-_SECRET_IN_URL: Final = re.compile(r"([a-z][a-z0-9+.-]*://)[^\s'\"]*@", re.IGNORECASE)
-_SECRET_IN_QUERY: Final = re.compile(r"\b(password|username)=[^\s&'\"]+", re.IGNORECASE)
 
 
 def prepare_streams() -> None:
@@ -90,11 +88,6 @@ def clip(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
 
 
-def redact(text: str) -> str:
-    """`text` without the passwords of the URLs in it."""
-    return _SECRET_IN_QUERY.sub(r"\1=***", _SECRET_IN_URL.sub(r"\1***@", text))
-
-
 def write(text: str = "") -> None:
     """One piece of data, with a newline, on stdout."""
     if sys.stdout is not None:
@@ -138,27 +131,31 @@ def _plain(value: Any) -> str:
 
 
 class JsonArray:
-    """One JSON array on stdout, written item by item and always closed: never half a document."""
+    """One JSON array on stdout, written item by item and always closed: never half a document.
 
-    def __init__(self) -> None:
+    `before` and `after` stand around it, for an array inside an object.
+    """
+
+    def __init__(self, before: str = "", after: str = "") -> None:
         self.started = False
+        self._before, self._after = before, after
 
     def add(self, value: Any) -> None:
         """Write the next item."""
         if sys.stdout is not None:
-            sys.stdout.write("," if self.started else "[")
+            sys.stdout.write("," if self.started else f"{self._before}[")
         self.started = True
         write_json(value)
 
     def close(self) -> None:
         """Write the end."""
-        write("]" if self.started else "[]")
+        write(f"]{self._after}" if self.started else f"{self._before}[]{self._after}")
 
 
 @contextmanager
-def json_array() -> Iterator[JsonArray]:
+def json_array(before: str = "", after: str = "") -> Iterator[JsonArray]:
     """A `JsonArray` closed at the end; an error before its first item writes nothing."""
-    array = JsonArray()
+    array = JsonArray(before, after)
     try:
         yield array
     except BaseException:

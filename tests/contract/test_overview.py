@@ -9,8 +9,9 @@ import redis.asyncio
 
 from streams.errors import StreamNotFound
 from streams.event import Event
-from streams.overview import Overview, StreamFacts
+from streams.overview import Overview, StreamLook
 from streams.redis_store import RedisEventStore
+from streams.state import StreamState
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def overview(store: RedisEventStore) -> Overview:
     return Overview(store.wires, store.keys)
 
 
-async def listed(overview: Overview) -> list[StreamFacts]:
+async def listed(overview: Overview) -> list[StreamLook]:
     return [facts async for facts in overview.streams()]
 
 
@@ -35,8 +36,8 @@ async def test_a_fresh_stream_is_all_in_its_log_and_not_archived(
 
     facts = await overview.stream("s")
 
-    assert (facts.head, facts.retained, facts.compacted) == (2, 2, 0)
-    assert (facts.archived, facts.unarchived, facts.rounds) == (0, 2, 0)
+    assert (facts.head, facts.retained, facts.state.compacted_version) == (2, 2, 0)
+    assert (facts.state.archived_version, facts.unarchived) == (0, 2)
     assert facts.quarantined == ""
     assert facts.last_commit_ms > 1_700_000_000_000
 
@@ -45,15 +46,16 @@ async def test_state_says_how_far_a_stream_is_archived_and_compacted(
     store: RedisEventStore, overview: Overview
 ) -> None:
     await store.append("s", [Event("message.added") for _ in range(10)])
-    state = {"archived_version": 8, "rounds": 2, "epoch": 1, "compacted_version": 4}
-    await store.client.hset(store.keys.state("s"), mapping=state)
+    state = ("archived_version", 8, "rounds", 2, "epoch", 1, "compacted_version", 4)
+    await store.wires.exchange([("HSET", store.keys.state("s"), *state)])
     await store.client.xtrim(store.keys.log("s"), minid="5", approximate=False)
     await store.client.rpush(store.keys.summaries("s"), b"summary")
 
     facts = await overview.stream("s")
 
-    assert (facts.head, facts.retained, facts.compacted, facts.summaries) == (10, 6, 4, 1)
-    assert (facts.archived, facts.unarchived, facts.rounds, facts.epoch) == (8, 2, 2, 1)
+    assert (facts.head, facts.retained, facts.summaries) == (10, 6, 1)
+    assert facts.unarchived == 2
+    assert facts.state == StreamState(8, 2, 1, 4)
     assert facts.quarantined == ""
 
 

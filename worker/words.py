@@ -1,0 +1,80 @@
+"""Pure. How times, sizes, counts and events are said to a person, and shown as JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from streams.event import Event
+
+_AGES = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
+
+
+def count(number: int, noun: str) -> str:
+    """`1 event`, `3,407 events`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: int | None) -> str:
+    """Bytes as `812 B`, `3.2 KiB`, `40 MiB`; `-` where unknown."""
+    if number is None:
+        return "-"
+    value, unit = float(number), "B"
+    for bigger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, bigger
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 10 else f"{value:.1f} {unit}"
+
+
+def age(then_ms: int, now_ms: int) -> str:
+    """How long ago, in the largest fitting unit: `3d`, `5m`, `0s`; `-` for no time at all."""
+    if not then_ms:
+        return "-"
+    passed = max(now_ms - then_ms, 0)
+    for unit, length in _AGES:
+        if passed >= length or unit == "s":
+            return f"{passed // length}{unit}"
+    raise AssertionError("seconds always fit")
+
+
+def moment(value: datetime) -> str:
+    """`2026-01-31 12:00:00Z`, to the second."""
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def moment_of_ms(ms: int) -> str:
+    """`moment` of milliseconds since the epoch; `-` for none, the number for a date beyond all."""
+    if not ms:
+        return "-"
+    try:
+        return moment(datetime.fromtimestamp(ms / 1000, UTC))
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms"
+
+
+def telling(event: Event) -> str:
+    """The payload of an event on one line, its message first where it has one."""
+    payload = dict(event.payload)
+    for key in ("content", "task", "result", "summary", "error"):
+        text = payload.get(key)
+        if isinstance(text, str) and text:
+            who = payload.get("role")
+            return f"{who}: {text}" if isinstance(who, str) and who else text
+    return json.dumps(payload, ensure_ascii=False, default=str) if payload else ""
+
+
+def event_facts(event: Event) -> dict[str, Any]:
+    """An event for `--json`, everything of it."""
+    return {
+        "version": event.version,
+        "id": event.id,
+        "stream": event.stream_id,
+        "type": event.type,
+        "module": event.module_name,
+        "timestamp": event.timestamp,
+        "payload": dict(event.payload),
+        "metadata": dict(event.metadata),
+    }
