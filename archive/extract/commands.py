@@ -1,0 +1,210 @@
+"""Pure. What a command line really runs, once wrappers around it are taken off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .shell import Command, parse_script
+
+_MAX_NESTING: Final = 4
+_SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
+_PYTHONS: Final = ("python", "pypy")
+
+# Wrapper → how many words of its own follow it, options apart.
+_PREFIXES: Final = {
+    "sudo": 0, "doas": 0, "env": 0, "time": 0, "nice": 0, "nohup": 0, "stdbuf": 0, "setsid": 0,
+    "ionice": 0, "command": 0, "exec": 0, "builtin": 0, "unbuffer": 0, "xvfb-run": 0,
+    "caffeinate": 0, "cross-env": 0, "dotenv": 0, "npx": 0, "bunx": 0, "pnpx": 0, "uvx": 0,
+    "timeout": 1, "gtimeout": 1, "xargs": 0, "watch": 0, "chronic": 0,
+}  # fmt: skip
+_PREFIX_PAIRS: Final = {
+    ("pnpm", "exec"): 0, ("pnpm", "dlx"): 0, ("npm", "exec"): 0, ("npm", "x"): 0,
+    ("yarn", "exec"): 0, ("yarn", "dlx"): 0, ("bun", "x"): 0, ("uv", "run"): 0,
+    ("poetry", "run"): 0, ("pipenv", "run"): 0, ("pdm", "run"): 0, ("hatch", "run"): 0,
+    ("rye", "run"): 0, ("pixi", "run"): 0, ("conda", "run"): 0, ("mamba", "run"): 0,
+    ("pipx", "run"): 0, ("bundle", "exec"): 0, ("mise", "exec"): 0, ("mise", "x"): 0,
+    ("asdf", "exec"): 0, ("rustup", "run"): 1, ("direnv", "exec"): 1, ("coverage", "run"): 0,
+    ("docker", "exec"): 1, ("docker", "run"): 1, ("podman", "exec"): 1, ("podman", "run"): 1,
+    ("docker-compose", "exec"): 1, ("docker-compose", "run"): 1, ("doppler", "run"): 0,
+    ("op", "run"): 0, ("dotenvx", "run"): 0, ("uv", "tool"): 1,
+}  # fmt: skip
+_VALUE_OPTIONS: Final = frozenset(
+    [
+        "-u",
+        "-n",
+        "-e",
+        "-w",
+        "-p",
+        "-C",
+        "-k",
+        "-s",
+        "-g",
+        "-I",
+        "-L",
+        "-P",
+        "-d",
+        "-W",
+        "-X",
+        "--env",
+        "--workdir",
+        "--group",
+        "--extra",
+        "--with",
+        "--python",
+        "--package",
+        "--directory",
+        "--project",
+        "--filter",
+        "--user",
+        "--signal",
+        "--name",
+        "--env-file",
+        "--only-group",
+        "--cwd",
+        "--prefix",
+        "--network",
+        "--volume",
+        "-v",
+        "--manifest-path",
+        "--max-procs",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A program and its arguments as run; `place` is that of its command in the script."""
+
+    words: tuple[str, ...]
+    command: Command
+    place: int
+
+    @property
+    def name(self) -> str:
+        """The program, without folder and extension."""
+        return program_name(self.words[0])
+
+
+def program_name(word: str) -> str:
+    """`word` as a program's name: last path part, lower case, no Windows extension."""
+    name = word.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].lower()
+    return name.removesuffix(".exe").removesuffix(".cmd")
+
+
+def invocations(commands: Sequence[Command], nesting: int = 0) -> Iterator[Invocation]:
+    """Every program that a script runs, in order, including those of `sh -c` scripts."""
+    for place, command in enumerate(commands):
+        words = _unwrap(command.words)
+        if not words:
+            continue
+        script = _inner_script(words)
+        if script is not None and nesting < _MAX_NESTING:
+            for inner in invocations(parse_script(script), nesting + 1):
+                piped = inner.command.piped or command.piped
+                origin = Command(
+                    inner.command.words,
+                    inner.command.redirects,
+                    inner.command.joiner or command.joiner,
+                    piped,
+                )
+                yield Invocation(inner.words, origin, place)
+        else:
+            yield Invocation(words, command, place)
+
+
+def positional(words: Sequence[str], start: int = 1) -> list[str]:
+    """The words after the program that are no options nor values of known options."""
+    found: list[str] = []
+    at = start
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            found.extend(words[at + 1 :])
+            break
+        if word.startswith("-") and len(word) > 1:
+            at += 2 if word in _VALUE_OPTIONS else 1
+        else:
+            found.append(word)
+            at += 1
+    return found
+
+
+def _unwrap(words: tuple[str, ...]) -> tuple[str, ...]:
+    for _ in range(12):
+        while words and _is_assignment(words[0]):
+            words = words[1:]
+        if not words:
+            return ()
+        name = program_name(words[0])
+        if name in ("docker", "podman") and len(words) > 2 and words[1] == "compose":
+            words = (f"{name}-compose", *words[2:])
+            name = words[0]
+        second = _first_argument(words)
+        if name in _PREFIXES:
+            words = _after(words, 1, _PREFIXES[name])
+        elif second and (name, words[second]) in _PREFIX_PAIRS:
+            words = _after(words, second + 1, _PREFIX_PAIRS[name, words[second]])
+        elif name.startswith(_PYTHONS) and (module := _python_module(words)):
+            words = module
+        elif name == "find" and "-exec" in words:
+            words = words[words.index("-exec") + 1 :]
+        else:
+            return words
+    return words
+
+
+def _after(words: tuple[str, ...], at: int, own: int) -> tuple[str, ...]:
+    """What follows a wrapper's options and its `own` words."""
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            at += 1
+            break
+        if word.startswith("-"):
+            if word == "-m":
+                return ("python", *words[at:])
+            at += 2 if word in _VALUE_OPTIONS else 1
+        elif _is_assignment(word):
+            at += 1
+        elif own:
+            own -= 1
+            at += 1
+        else:
+            break
+    return words[at:]
+
+
+def _first_argument(words: Sequence[str]) -> int:
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _VALUE_OPTIONS else 1
+    return at if at < len(words) else 0
+
+
+def _python_module(words: tuple[str, ...]) -> tuple[str, ...]:
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-m":
+            return words[at + 1 :]
+        if words[at] == "-c":
+            return ()
+        at += 2 if words[at] in ("-W", "-X") else 1
+    return ()
+
+
+def _inner_script(words: Sequence[str]) -> str | None:
+    if program_name(words[0]) not in _SHELLS:
+        return None
+    for at, word in enumerate(words[1:], 1):
+        if word.startswith("-") and not word.startswith("--") and word.endswith("c"):
+            return words[at + 1] if at + 1 < len(words) else None
+        if not word.startswith("-"):
+            return None
+    return None
+
+
+def _is_assignment(word: str) -> bool:
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.isidentifier()

@@ -1,0 +1,89 @@
+"""Pure. Takes a shell output out of the wrapping its agent put around it.
+
+The exit code is rarely a field: each agent writes it somewhere near the start or the end of the
+text. Only those two windows are searched, so a megabyte of output costs no more than a line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_WINDOW: Final = 600
+
+_HEAD_CODES: Final = re.compile(
+    r"\A\s*(?:<error>)?\s*Exit code:?\s+(-?\d{1,9})\b"
+    r"|^Process exited with code (-?\d{1,9})\b"
+    r"|\A\s*<(?:returncode|exit_code)>(-?\d{1,9})</"
+    r"|\A\s*(?:Error: )?Command (?:failed|exited) with (?:exit )?(?:code|status) (-?\d{1,9})",
+    re.MULTILINE,
+)
+_TAIL_CODES: Final = re.compile(
+    r"^Exit Code: (-?\d{1,9})\b"
+    r"|<shellId: ?\S{1,40} completed with exit code (-?\d{1,9})>"
+    r"|\[The command (?:completed|finished) with exit code (-?\d{1,9})"
+    r"|\[Command finished with exit code (-?\d{1,9})"
+    r"|\[exit code: (-?\d{1,9})\]"
+    r"|<(?:returncode|exit_code)>(-?\d{1,9})</"
+    r"|^\(exit(?: code:?)? (-?\d{1,9})\)\s*\Z"
+    r"|^(?:Process|Command) exited with (?:exit )?code:? (-?\d{1,9})\.?\s*\Z",
+    re.MULTILINE,
+)
+_CODEX_HEAD: Final = re.compile(
+    r"\A(?:Chunk ID: \S*\n)?(?:Exit code: -?\d+\n)?Wall time: [^\n]*\n"
+    r"(?:Process [^\n]*\n)?(?:Original token count: \d+\n)?(?:Total output lines: \d+\n)?"
+    r"Output:(?:\n|\Z)"
+)
+_GEMINI_HEAD: Final = re.compile(r"^(?:Output|Stdout): ", re.MULTILINE)
+_GEMINI_TAIL: Final = re.compile(r"^(?:Error|Stderr): ", re.MULTILINE)
+_CLAUDE_HEAD: Final = re.compile(r"\A\s*Exit code:? -?\d+\n")
+_PROMPT_TAIL: Final = re.compile(
+    r"(?:\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\nbash-\$\s*"
+    r"|\n?<shellId: [^\n]*>\s*"
+    r"|\n\[The command (?:completed|finished) with exit code [^\n]*(?:\n\[[^\n]*)*\s*"
+    r")\Z"
+)
+_CURRENT_DIRECTORY: Final = re.compile(
+    r"^\(Current directory: ([^\n)]+)\)|^Shell cwd was reset to ([^\n]+)", re.MULTILINE
+)
+
+
+def unwrap(text: str) -> tuple[str, int | None]:
+    """The command's own output and its exit code, None where the text doesn't tell."""
+    code = find_exit_code(text)
+    if text.startswith("<returncode>"):
+        start, end = text.find("<output>"), text.rfind("</output>")
+        if start >= 0:
+            return text[start + 8 : end if end >= 0 else None].strip("\n"), code
+    if text.startswith("Command: ") and (head := _GEMINI_HEAD.search(text)):
+        return _gemini_body(text, head.end()), code
+    if match := _CODEX_HEAD.match(text) or _CLAUDE_HEAD.match(text):
+        text = text[match.end() :]
+    if match := _PROMPT_TAIL.search(text, max(0, len(text) - _WINDOW)):
+        text = text[: match.start()]
+    return text, code
+
+
+def find_exit_code(text: str) -> int | None:
+    """The exit code as one of the agents would write it into its output."""
+    match = _HEAD_CODES.search(text, 0, _WINDOW) or _TAIL_CODES.search(
+        text, max(0, len(text) - _WINDOW)
+    )
+    return int(match[match.lastindex or 0]) if match else None
+
+
+def find_directory(text: str) -> str:
+    """The working directory that the agent printed after the output, or nothing."""
+    match = _CURRENT_DIRECTORY.search(text, max(0, len(text) - _WINDOW))
+    return (match[1] or match[2]).strip() if match else ""
+
+
+def _gemini_body(text: str, start: int) -> str:
+    end = -1
+    for match in _GEMINI_TAIL.finditer(text, max(start, len(text) - 20_000)):
+        end = match.start()
+    body = text[start : end if end >= 0 else None].rstrip("\n")
+    errors = text[end:] if end >= 0 else ""
+    if errors and not errors.startswith(("Error: (none)", "Stderr: (empty)")):
+        body += "\n" + errors
+    return "" if body in ("(empty)", "(none)") else body

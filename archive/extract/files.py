@@ -1,0 +1,172 @@
+"""Pure. The files that differ at a round's end because of the agent, and why."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from archive.record import FileChange
+
+from .edit_tools import apply_tool, opened_file, was_done, window_lines
+from .ledger import Entry, Ledger
+from .linediff import changed_lines
+from .patches import PatchedFile, read_blocks, read_unified
+from .paths import Roots, join
+from .shell_edits import apply_code, apply_shell
+from .text import shorten
+from .view import Message, RoundView, ToolRun
+
+_APPLIED: Final = re.compile(r"^Applied edit to (.+)$", re.MULTILINE)
+_RANGE_EDIT: Final = re.compile(r"\Aedit(?: (\d+):(\d+))?[ \t]*\n(.*?)\n?end_of_edit", re.DOTALL)
+_EDITOR_WORD: Final = re.compile(r"\A(create|insert|append|open|edit|submit)\b[ \t]*([^\n]*)")
+_SUMMARY_LIMIT: Final = 160
+
+
+def find_files(view: RoundView) -> tuple[FileChange, ...]:
+    """Changed files in the order of their first change, with lines and a reason."""
+    booking = _Booking(view)
+    booking.run()
+    return booking.changes()
+
+
+class _Booking:
+    def __init__(self, view: RoundView) -> None:
+        self._view = view
+        self._ledger = Ledger()
+        self._roots = Roots(view)
+        self._opened = ""
+        self._window: dict[int, str] = {}
+        self._submitted = ""
+
+    def run(self) -> None:
+        moments: list[tuple[int, Message | ToolRun]] = [(m.index, m) for m in self._view.messages]
+        moments += [(r.index, r) for r in self._view.runs]
+        moments.sort(key=lambda moment: moment[0])
+        for _, moment in moments:
+            if isinstance(moment, ToolRun):
+                self._tool(moment)
+            elif "pplied edit to" in moment.text:
+                self._applied_blocks(moment)
+        if self._view.result.startswith("diff --git "):
+            self._submitted = self._view.result
+        self._correct()
+
+    def _tool(self, run: ToolRun) -> None:
+        if run.tool == "submit" or run.script.strip() == "submit":
+            self._submitted = run.output if "diff --git " in run.output else self._submitted
+            return
+        if run.code:
+            if not run.failed and run.completed:
+                apply_code(run.code, self._ledger, self._roots.directory, run.index)
+        elif not self._windowed_editor(run):
+            booked = apply_tool(run, self._ledger, self._roots, self._opened)
+            if not booked and run.script:
+                apply_shell(run, self._ledger, self._roots.directory)
+        self._opened = opened_file(run, self._opened)
+        if shown := window_lines(run.output) if self._opened else None:
+            self._window = shown
+
+    def _windowed_editor(self, run: ToolRun) -> bool:
+        """Commands of an editor that knows a current file: `create`, `edit 3:7 … end_of_edit`."""
+        match = _EDITOR_WORD.match(run.script)
+        if match is None or not (self._opened or "[File: " in run.output[:200]):
+            return False
+        if match[1] == "open" or not was_done(run):
+            return True
+        path = join(self._roots.directory, opened_file(run, self._opened))
+        if match[1] == "create":
+            self._ledger.write(path, "", run.index, new=True)
+        elif edit := _RANGE_EDIT.match(run.script):
+            lines = range(int(edit[1] or 0), int(edit[2] or 0) + 1)
+            old = "\n".join(self._window.get(number, "") for number in lines)
+            added, removed = changed_lines(old, edit[3])
+            self._ledger.edit(path, added, removed, run.index, sure=False)
+        else:
+            self._ledger.edit(path, 1, 0, run.index, sure=False)
+        return True
+
+    def _applied_blocks(self, moment: Message) -> None:
+        """Edit blocks that the assistant wrote and its program applied afterwards."""
+        before = [m for m in self._view.messages if m.index < moment.index]
+        blocks: dict[str, list[PatchedFile]] = {}
+        for message in before:
+            if message.role == "assistant" and (
+                "SEARCH" in message.text or "ORIGINAL" in message.text
+            ):
+                for block in read_blocks(message.text):
+                    blocks.setdefault(block.path, []).append(block)
+        for path in dict.fromkeys(_APPLIED.findall(moment.text)):
+            name = join(self._roots.directory, path.strip())
+            found = blocks.get(path.strip(), [])
+            added = sum(b.added for b in found)
+            removed = sum(b.removed for b in found)
+            self._ledger.edit(name, added, removed, moment.index, sure=bool(found))
+
+    def _correct(self) -> None:
+        """Diffs that the round shows know better than estimates; a submitted one knows all."""
+        if self._submitted:
+            start = self._submitted.find("diff --git ")
+            shown = {self._key(f): f for f in read_unified(self._submitted[start:])}
+            for path in [p for p in self._ledger.entries if self._relative(p) not in shown]:
+                del self._ledger.entries[path]
+            self._adopt(shown, everything=True)
+        elif any(e.uncounted and e.changed for e in self._ledger.entries.values()):
+            for run in self._view.runs:
+                if run.script and "diff --git " in run.output and "diff" in run.script:
+                    shown = {self._key(f): f for f in read_unified(run.output)}
+                    self._adopt(shown, since=run.index)
+
+    def _adopt(
+        self, shown: dict[str, PatchedFile], *, everything: bool = False, since: int = -1
+    ) -> None:
+        known = {self._relative(p): e for p, e in self._ledger.entries.items()}
+        for path, change in shown.items():
+            entry = known.get(path)
+            if entry is None:
+                if everything:
+                    entry = self._ledger.entries[path] = Entry(existed=change.kind != "create")
+                else:
+                    continue
+            if everything or (entry.uncounted and entry.changed and entry.last_index < since):
+                entry.added, entry.removed, entry.changed = change.added, change.removed, True
+
+    def _key(self, change: PatchedFile) -> str:
+        return change.target or change.path
+
+    def _relative(self, path: str) -> str:
+        return self._roots.relative(path)
+
+    def changes(self) -> tuple[FileChange, ...]:
+        found: dict[str, FileChange] = {}
+        for path, entry in self._ledger.changed().items():
+            name = self._relative(path)
+            summary = self._summary(name, entry)
+            added, removed = max(0, entry.added), max(0, entry.removed)
+            found[name] = FileChange(name, added, removed, summary)
+        return tuple(found.values())
+
+    def _summary(self, path: str, entry: Entry) -> str:
+        verb = "Removed" if not entry.exists else "Edited" if entry.existed else "Created"
+        reason = _reason(path, entry, self._view)
+        return shorten(f"{verb}: {reason}", _SUMMARY_LIMIT) if reason else verb
+
+
+def _reason(path: str, entry: Entry, view: RoundView) -> str:
+    """The sentence that names the file in the last words of the assistant, or before the edit."""
+    name = path.rsplit("/", 1)[-1]
+    said = [m for m in view.messages if m.role == "assistant"]
+    for message in reversed(said[-2:]):
+        if line := _line_naming(name, message.text):
+            return line
+    before = [m for m in said if m.index < entry.last_index]
+    return _line_naming(name, before[-1].text) if before else ""
+
+
+def _line_naming(name: str, text: str) -> str:
+    at = text.find(name)
+    if at < 0 or len(text) > 200_000:
+        return ""
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    line = text[start : end if end >= 0 else None].strip(" -*#>|`\t")
+    return line if len(line) > len(name) + 12 else ""

@@ -1,0 +1,133 @@
+"""Pure. Paths as the repository sees them, whatever directory a tool was called in."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from .view import RoundView
+
+_SCRATCH: Final = (  # places for what does not last
+    "/tmp/", "/var/tmp/", "/private/tmp/",  # noqa: S108 - compared with, never written to
+    "/private/var/folders/", "/var/folders/", "/dev/",
+    "/proc/", "/run/", "~/.cache/", "/dev",
+)  # fmt: skip
+_NO_PATH: Final = ("\x00", "$", "-", "<(", ">(")
+_WINDOWS: Final = re.compile(r"^[A-Za-z]:[\\/]")
+_ABSOLUTE_CD: Final = re.compile(
+    r"(?:^|[\s;&(])(?:cd|-C|--cwd|--dir|--directory)[ =]+[\"']?(/[^\s\"';&|)]+)"
+)
+_RELATIVE_CD: Final = re.compile(r"(?:^|[;&(] *)cd +[\"']?(\w[^\s\"';&|)]*)")
+_RELATIVE: Final = re.compile(r"(?<![\w/.~$-])(?:\./)?((?:[\w@.+-]+/)+[\w@.+-]+)")
+_PATH_KEYS: Final = (
+    "file_path", "path", "filePath", "target_file", "TargetFile", "notebook_path", "filename",
+    "absolute_path", "AbsolutePath", "relative_path", "relativePath", "file", "file_name",
+    "relative_workspace_path", "filepath",
+)  # fmt: skip
+_SEARCHERS: Final = frozenset(
+    {"grep", "glob", "ls", "search", "find", "list_directory", "grep_search"}
+)
+UNKNOWN: Final = "\x00"
+"""The directory after `cd` into something only a running shell knows."""
+
+
+def path_argument(arguments: object) -> str:
+    """The path among a tool's arguments, or nothing."""
+    if not hasattr(arguments, "get"):
+        return ""
+    for key in _PATH_KEYS:
+        value = arguments.get(key)
+        if isinstance(value, str) and value:
+            return value.removeprefix("file://")
+    return ""
+
+
+def is_scratch(path: str) -> bool:
+    """Whether a path is no place for work that lasts, or no path at all."""
+    return not path or path.startswith(_NO_PATH + _SCRATCH) or "/Temp/" in path or "\n" in path
+
+
+def join(directory: str, path: str) -> str:
+    """`path` seen from `directory`, `.` and `..` resolved."""
+    if _WINDOWS.match(path):
+        path = path.replace("\\", "/")
+    elif not path.startswith(("/", "~", "$")) and directory:
+        path = UNKNOWN if directory == UNKNOWN else f"{directory}/{path}"
+    if path.startswith(UNKNOWN):
+        return UNKNOWN
+    return posixpath.normpath(path) if path else ""
+
+
+class Roots:
+    """Makes paths relative to the repository, whose place the round tells more or less plainly."""
+
+    def __init__(self, view: RoundView) -> None:
+        self._roots = _candidates(view)
+        self.directory = view.directory or (self._roots[0] if self._roots else "")
+
+    def relative(self, path: str) -> str:
+        """`path` without the root it lies under; unchanged when it lies under none."""
+        for root in self._roots:
+            if path.startswith(root + "/"):
+                return path[len(root) + 1 :]
+        return path
+
+
+def _candidates(view: RoundView) -> tuple[str, ...]:
+    """Session directory, else the inferred one, then the directories worked in, outermost first."""
+    worked: set[str] = set()
+    searched: set[str] = set()
+    for run in view.runs:
+        worked.add(run.directory)
+        if run.script:
+            worked.update(match[1] for match in _ABSOLUTE_CD.finditer(run.script[:4000]))
+        elif run.tool in _SEARCHERS:
+            searched.add(str(run.arguments.get("path") or ""))
+    first = view.directory.rstrip("/") or _inferred(view)
+    outermost = _outermost(worked) or ([] if first else _outermost(searched))
+    if not view.directory and any(first.startswith(d + "/") for d in outermost):
+        return tuple(outermost)
+    return tuple(d for d in (first, *outermost) if d)
+
+
+def _outermost(directories: Iterable[str]) -> list[str]:
+    kept = {
+        posixpath.normpath(d)
+        for d in directories
+        if d.startswith("/")
+        and d.count("/") > 1
+        and not is_scratch(d + "/")
+        and "." not in d.rsplit("/", 1)[-1]
+    }
+    return sorted(kept, key=lambda d: (d.count("/"), d))
+
+
+def _inferred(view: RoundView) -> str:
+    """The root under which absolute paths of some calls equal relative paths of others."""
+    absolute = {p for run in view.runs if (p := path_argument(run.arguments)).startswith("/")}
+    if not absolute:
+        return ""
+    endings = Counter(_relative_paths(view))
+    votes: Counter[str] = Counter()
+    for path in sorted(absolute):
+        parts = path.split("/")
+        for cut in range(2, len(parts) - 1):
+            if endings.get("/".join(parts[cut:])):
+                votes["/".join(parts[:cut])] += 1
+                break
+    root = max(sorted(votes), key=lambda root: votes[root]) if votes else ""
+    for run in view.runs:
+        for match in _RELATIVE_CD.finditer(run.script[:400]):
+            root = root.removesuffix("/" + match[1].strip("/"))
+    return root
+
+
+def _relative_paths(view: RoundView) -> Iterable[str]:
+    for run in view.runs:
+        texts = (run.script[:4000], run.output[:4000])
+        for text in texts:
+            for match in _RELATIVE.finditer(text):
+                yield match[1].removesuffix(":")

@@ -1,0 +1,140 @@
+"""Pure. Reads the payloads of any emitter: names, arguments, outputs, exit codes, failures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+_NAME_KEYS: Final = ("tool_name", "tool", "function", "name")
+_ARGUMENT_KEYS: Final = ("args", "input", "arguments", "parameters")
+_OUTPUT_KEYS: Final = ("output", "result", "content")
+_TEXT_KEYS: Final = ("output", "text", "content", "result", "message", "error")
+_EXIT_KEYS: Final = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
+_ENVELOPE_KEYS: Final = frozenset({"output", "stdout", "stderr", "metadata", *_EXIT_KEYS})
+_FAILED_STATES: Final = frozenset(
+    {"error", "failed", "failure", "rejected", "cancelled", "canceled", "denied", "aborted"}
+)
+_MAX_DEPTH: Final = 64
+
+
+def tool_name(payload: Mapping[str, Any]) -> str:
+    """The tool's name; a `function` object may hold it one level down."""
+    for key in _NAME_KEYS:
+        value = payload.get(key)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            return str(value["name"])
+    return ""
+
+
+def tool_arguments(payload: Mapping[str, Any]) -> Any:
+    """The arguments as an object, a list or text; JSON text is decoded."""
+    value: Any = None
+    for key in _ARGUMENT_KEYS:
+        value = payload.get(key)
+        if value is not None:
+            break
+    else:
+        function = payload.get("function")
+        if isinstance(function, Mapping):
+            value = function.get("arguments")
+    if isinstance(value, str):
+        decoded = decode_json(value)
+        return value if decoded is None else decoded
+    return value
+
+
+def decode_json(text: str) -> Mapping[str, Any] | Sequence[Any] | None:
+    """The object or array that `text` is, or None where it is anything else."""
+    head = text.lstrip()[:1]
+    if head not in ("{", "["):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def tool_output(payload: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Output text and, where a field says it, the exit code."""
+    code = _exit_code(payload)
+    streams = [flatten(payload[k]) for k in ("stdout", "stderr") if payload.get(k)]
+    for key in _OUTPUT_KEYS:
+        value = payload.get(key)
+        if value is None or value == "":
+            continue
+        if isinstance(value, str) and value[:1] == "{":
+            value = _envelope(value) or value
+        if isinstance(value, Mapping):
+            code = _exit_code(value) if code is None else code
+        streams.append(flatten(value))
+        break
+    if not streams and payload.get("error"):
+        streams.append(flatten(payload["error"]))
+    return "\n".join(streams), code
+
+
+def is_failed(payload: Mapping[str, Any]) -> bool:
+    """Whether a field of the completion says that the call failed."""
+    if payload.get("is_error") is True or payload.get("isError") is True:
+        return True
+    if payload.get("success") is False:
+        return True
+    status = payload.get("status")
+    return isinstance(status, str) and status.lower() in _FAILED_STATES
+
+
+def flatten(value: Any, depth: int = 0) -> str:
+    """The text of a value: blocks joined by line breaks, objects by their text keys."""
+    if value is None or depth > _MAX_DEPTH:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        parts = [flatten(value[k], depth + 1) for k in ("stdout", "stderr") if value.get(k)]
+        if parts:
+            return "\n".join(parts)
+        for key in _TEXT_KEYS:
+            if key in value:
+                return flatten(value[key], depth + 1)
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    if isinstance(value, list | tuple):
+        return "\n".join(text for item in value if (text := flatten(item, depth + 1)))
+    return str(value)
+
+
+def message_text(payload: Mapping[str, Any]) -> str:
+    """What a message says; blocks that are tool calls or results are no words of anybody."""
+    content = payload.get("content")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list | tuple):
+        said = (
+            item
+            for item in content
+            if not isinstance(item, Mapping)
+            or item.get("type", "text") in ("text", "output_text", "input_text")
+        )
+        return "\n".join(text for item in said if (text := flatten(item)))
+    return flatten(content if content is not None else payload.get("text"))
+
+
+def _exit_code(fields: Mapping[str, Any]) -> int | None:
+    for key in _EXIT_KEYS:
+        value = fields.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 12:
+            return int(value)
+    metadata = fields.get("metadata")
+    return _exit_code(metadata) if isinstance(metadata, Mapping) else None
+
+
+def _envelope(text: str) -> Mapping[str, Any] | None:
+    value = decode_json(text)
+    if isinstance(value, Mapping) and not _ENVELOPE_KEYS.isdisjoint(value):
+        return value
+    return None

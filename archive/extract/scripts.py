@@ -1,0 +1,96 @@
+"""Pure. Files that small Python, JavaScript and Ruby scripts write, as far as their text tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_MAX_SCRIPT: Final = 200_000
+_NAMED: Final = re.compile(
+    r"""^[ \t]*(?:const |let |var )?(\w+) *= *(?:pathlib\.)?(?:Path\()?[rf]?(["'])([^"'\n]{1,300})\2""",
+    re.MULTILINE,
+)
+_LONG_TEXT: Final = re.compile(
+    r"""^[ \t]*(?:const |let |var )?(\w+) *= *[rf]?(\"\"\"|'''|`)""", re.MULTILINE
+)
+_NAME: Final = r"""(?:[rf]?["']([^"'\n]{1,300})["']|(\w{1,80}))"""
+_OPENED: Final = re.compile(
+    r"\bopen\(\s*" + _NAME + r"""\s*,\s*(?:mode\s*=\s*)?["']([rwax+bt]{1,3})["']"""
+)
+_PATH_WRITTEN: Final = re.compile(
+    r"(?:\bPath\(\s*" + _NAME + r"\s*\)|\b(\w{1,80}))\.write_(?:text|bytes)\("
+)
+_JS_WRITTEN: Final = re.compile(
+    r"\b(write|append)File(?:Sync)?\(\s*" + _NAME + r"|\bFile\.(write)\(\s*" + _NAME
+)
+_REMOVED: Final = re.compile(
+    r"\b(?:os\.(?:remove|unlink)|unlinkSync|rmSync|File\.delete)\(\s*" + _NAME
+)
+_MOVED: Final = re.compile(
+    r"\b(?:os\.(?:rename|replace)|shutil\.(move|copy\w*)|renameSync|(copyFile)Sync)\(\s*"
+    + _NAME + r"\s*,\s*" + _NAME
+)  # fmt: skip
+_WRITE_CALL: Final = re.compile(r"\.write(?:_text|lines)?\(\s*(\w{1,80})\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptWrite:
+    """`verb` is write, append, delete, move or copy; `content` only where it is a literal."""
+
+    verb: str
+    path: str
+    target: str = ""
+    content: str | None = None
+
+
+def script_writes(code: str) -> Iterator[ScriptWrite]:
+    """The file changes that a script would make, in no particular order of kinds."""
+    if len(code) > _MAX_SCRIPT or not _could_write(code):
+        return
+    names = {m[1]: m[3] for m in _NAMED.finditer(code)}
+
+    def name(literal: str | None, variable: str | None) -> str:
+        return literal or names.get(variable or "", "")
+
+    content = _only_text(code)
+    for match in _OPENED.finditer(code):
+        mode = match[3]
+        if ("w" in mode or "a" in mode or "x" in mode or "+" in mode) and (
+            path := name(match[1], match[2])
+        ):
+            yield ScriptWrite("append" if "a" in mode else "write", path, content=content)
+    for match in _PATH_WRITTEN.finditer(code):
+        if path := name(match[1], match[2] or match[3]):
+            yield ScriptWrite("write", path, content=content)
+    for match in _JS_WRITTEN.finditer(code):
+        if path := name(match[2] or match[5], match[3] or match[6]):
+            yield ScriptWrite("append" if match[1] == "append" else "write", path, content=content)
+    for match in _REMOVED.finditer(code):
+        if path := name(match[1], match[2]):
+            yield ScriptWrite("delete", path)
+    for match in _MOVED.finditer(code):
+        source, target = name(match[3], match[4]), name(match[5], match[6])
+        if source and target:
+            copies = (match[1] or "").startswith("copy") or match[2]
+            yield ScriptWrite("copy" if copies else "move", source, target)
+
+
+def _could_write(code: str) -> bool:
+    return any(
+        word in code
+        for word in ("open(", "write", "remove", "unlink", "rename", "move(", "copy", "delete")
+    )
+
+
+def _only_text(code: str) -> str | None:
+    """The long text literal that the script's only write call writes."""
+    calls = list(_WRITE_CALL.finditer(code))
+    if len(calls) != 1:
+        return None
+    for match in _LONG_TEXT.finditer(code):
+        if match[1] == calls[0][1]:
+            end = code.find(match[2], match.end())
+            return code[match.end() : end] if end >= 0 else None
+    return None
