@@ -1,22 +1,21 @@
-"""One contract, four stores: in memory, on fakeredis, on Redis 7 and on Redis 6.2."""
+"""One contract, every store: in memory, on fakeredis, on Redis 7 and 6.2, on a Redis Cluster."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import fakeredis
 import pytest
 
+from streams.connection import open_client
 from support.redis_server import REDIS_7, REDIS_62
 from support.stores import Backend, memory_backend, redis_backend
 
-MEMORY, FAKEREDIS = "memory", "fakeredis"
-
-OpenStore = Callable[[], Awaitable[object]]
+MEMORY, FAKEREDIS, CLUSTER = "memory", "fakeredis", "cluster"
 
 
-@pytest.fixture(params=[MEMORY, FAKEREDIS, REDIS_7, REDIS_62])
+@pytest.fixture(params=[MEMORY, FAKEREDIS, REDIS_7, REDIS_62, CLUSTER])
 async def backend(servers, request: pytest.FixtureRequest, tenant: str) -> AsyncIterator[Backend]:
     """What the test's stores share; `await backend.open()` is one more store on it."""
     async with AsyncExitStack() as stack:
@@ -25,6 +24,9 @@ async def backend(servers, request: pytest.FixtureRequest, tenant: str) -> Async
         elif request.param == FAKEREDIS:
             shared = fakeredis.FakeServer(version=(7,))
             yield redis_backend(tenant, lambda: fakeredis.FakeAsyncRedis(server=shared), stack)
+        elif request.param == CLUSTER:
+            url = f"redis+cluster://127.0.0.1:{servers.cluster().port}"
+            yield redis_backend(tenant, lambda: open_client(url), stack)
         else:
             yield redis_backend(tenant, servers.get(request.param).client, stack)
 
