@@ -32,7 +32,7 @@ class Budget:
     def field(self, key: str, text: str, depth: int) -> None:
         """One visited text under `key`."""
         self.node(depth)
-        self.charge(len(key) + 8 + utf8_size(text))
+        self.charge(len(key) + 8 + (len(text) if text.isascii() else utf8_size(text)))
 
 
 def plain_text(text: str) -> str:

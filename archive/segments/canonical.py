@@ -48,9 +48,9 @@ def projection_digest(logical_id: str, source_message_count: int, elements: byte
 
 def element(source_index: int, block_indices: Iterable[int], message: bytes) -> bytes:
     """One kept message as the digest and the file hold it; `message` is canonical already."""
-    indices = ",".join(map(str, block_indices))
-    head = f'{{"source_index":{source_index},"block_indices":[{indices}],"message":'
-    return b"".join((head.encode(), message, b"}"))
+    indices = b",".join([b"%d" % index for index in block_indices])
+    parts = (source_index, indices, message)
+    return b'{"source_index":%d,"block_indices":[%b],"message":%b}' % parts
 
 
 def array(elements: Iterable[bytes]) -> bytes:

@@ -7,11 +7,12 @@ floats) takes a slower way and is judged by the same rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .canonical import (
+    FloatSpelling,
     array,
     element,
     encode,
@@ -21,26 +22,46 @@ from .canonical import (
     spell_float,
     spell_float_as_ryu,
 )
-from .record_rules import VERSION, RecordFault, check_record, fail, unique_keys
 from .types import ArchivedMessage
+
+if TYPE_CHECKING:
+    from .record_shape import Element, Live, Shape
+
+_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Record:
     """One segment: live with its messages, or a tombstone without content.
 
-    `texts` is each message's canonical JSON, in order.
+    `elements` is the canonical JSON array of the messages; `spelling` tells how floats stand
+    in it, None where there is none.
     """
 
-    scope: str
     logical: str
     id: str
     digest: str
     tombstone: bool = False
     source_message_count: int = 0
-    messages: tuple[ArchivedMessage, ...] = ()
-    texts: tuple[bytes, ...] = ()
+    stored: tuple[Element, ...] = ()
+    elements: bytes = b"[]"
     note: str = ""
+    spelling: FloatSpelling | None = None
+
+    def messages(self, start: int = 0, stop: int | None = None) -> list[ArchivedMessage]:
+        """The kept messages from `start` up to `stop`."""
+        return [
+            ArchivedMessage(one.source_index, one.block_indices, one.message)
+            for one in self.stored[start:stop]
+        ]
+
+    def texts(self) -> Iterator[bytes]:
+        """Each message's canonical JSON."""
+        for one in self.stored:
+            if self.spelling is None:
+                yield encode(one.message, floats=False)
+            else:
+                yield encode_exact(one.message, self.spelling)
 
 
 def encode_live(
@@ -66,31 +87,15 @@ def encode_live(
     )
 
 
-def encode_tombstone(scope: str, logical: str, segment_id: str, digest: str) -> bytes:
+def encode_tombstone(scope: str, record: Record) -> bytes:
     """The file that replaces a forgotten record: its identity, no content."""
-    return _head(scope, logical, segment_id, digest) + b'"state":"tombstone"}}'
+    head = _head(scope, record.logical, record.id, record.digest)
+    return head + b'"state":"tombstone"}}'
 
 
 def decode(data: bytes, scope: str) -> Record:
     """The record in `data`. Raises `RecordFault` for anything that isn't one of `scope`."""
-    try:
-        return _decode_canonical(data, scope) or _decode_any(data, scope)
-    except RecordFault:
-        raise
-    except (ValueError, RecursionError):
-        fail("it is no JSON that the format allows")
-
-
-def _head(scope: str, logical: str, segment_id: str, digest: str) -> bytes:
-    return (
-        f'{{"version":{VERSION},"scope":"{scope}","logical":"{logical}",'
-        f'"id":"{segment_id}","digest":"{digest}","body":{{'
-    ).encode()
-
-
-def _decode_canonical(data: bytes, scope: str) -> Record | None:
-    """The record where `data` is in canonical form and holds no float; None where it isn't."""
-    import msgspec
+    from . import record_shape
 
     floats: list[str] = []
 
@@ -99,63 +104,89 @@ def _decode_canonical(data: bytes, scope: str) -> Record | None:
         return 0.0
 
     try:
-        value = msgspec.json.Decoder(float_hook=note_float).decode(data)
-    except (msgspec.MsgspecError, ValueError):
-        return None
-    if floats:
-        return None
-    fields = check_record(value, scope)
-    identity, body = _identity(fields), fields["body"]
-    if body["state"] == "tombstone":
-        same = encode_tombstone(*identity) == data
-        return Record(*identity, tombstone=True) if same else None
-    texts = [encode(message["message"], floats=False) for message in body["messages"]]
-    elements = _elements(body, texts)
-    count, note = body["source_message_count"], body["note"]
-    if encode_live(*identity, count=count, elements=elements, note=note) != data:
-        return None
-    if _digest(fields, elements) != fields["digest"]:
-        fail("its digest doesn't match its messages")
-    return _live(fields, texts)
+        shape = record_shape.decode(data, note_float)
+        canonical = not floats and record_shape.encode(shape) == data
+    except record_shape.RecordFault:
+        canonical = False
+    if not canonical:
+        return _decode_any(data, scope)
+    record_shape.check(shape, scope)
+    if not isinstance(shape.body, record_shape.Live):
+        return Record(shape.logical, shape.id, shape.digest, tombstone=True)
+    elements = record_shape.encode(shape.body.messages)
+    if _digest(shape, shape.body, elements) != shape.digest:
+        record_shape.fail("its digest doesn't match its messages")
+    return _live(shape, shape.body, elements, None)
+
+
+class _RepeatedKeys(dict[str, Any]):
+    """An object in which a key stood twice: the last one counts, but no record has one."""
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else _RepeatedKeys(made)
 
 
 def _decode_any(data: bytes, scope: str) -> Record:
-    fields = check_record(parse(data.decode(), unique_keys).value, scope)
-    body = fields["body"]
-    if body["state"] == "tombstone":
-        return Record(*_identity(fields), tombstone=True)
-    # Hosts built with an older float printer spell, and digest, large numbers without a plus.
+    from . import record_shape
+
+    try:
+        value = parse(data.decode(), _unique_keys).value
+        if _repeats_fields(value):
+            record_shape.fail("it has a field twice")
+        shape = record_shape.convert(value)
+        record_shape.check(shape, scope)
+        if not isinstance(shape.body, record_shape.Live):
+            return Record(shape.logical, shape.id, shape.digest, tombstone=True)
+        return _live_as_spelled(shape, shape.body)
+    except record_shape.RecordFault:
+        raise
+    except (ValueError, RecursionError):
+        raise record_shape.RecordFault("it is no JSON that the format allows") from None
+
+
+def _live_as_spelled(shape: Shape, body: Live) -> Record:
+    """The record, whichever way its host spells, and digests, large floats."""
+    from .record_shape import RecordFault
+
     for spelling in (spell_float, spell_float_as_ryu):
-        texts = [encode_exact(message["message"], spelling) for message in body["messages"]]
-        if _digest(fields, _elements(body, texts)) == fields["digest"]:
-            break
-    else:
-        fail("its digest doesn't match its messages")
-    return _live(fields, texts)
+        elements = array(
+            element(one.source_index, one.block_indices, encode_exact(one.message, spelling))
+            for one in body.messages
+        )
+        if _digest(shape, body, elements) == shape.digest:
+            return _live(shape, body, elements, spelling)
+    raise RecordFault("its digest doesn't match its messages")
 
 
-def _identity(fields: dict[str, Any]) -> tuple[str, str, str, str]:
-    return fields["scope"], fields["logical"], fields["id"], fields["digest"]
+def _repeats_fields(value: Any) -> bool:
+    """Whether a part of the record itself, not of a message's content, repeats a key."""
+    body = value.get("body") if isinstance(value, dict) else None
+    messages = body.get("messages") if isinstance(body, dict) else None
+    parts = [value, body, *(messages if isinstance(messages, list) else ())]
+    return any(isinstance(part, _RepeatedKeys) for part in parts)
 
 
-def _elements(body: dict[str, Any], texts: Sequence[bytes]) -> bytes:
-    return array(
-        element(message["source_index"], message["block_indices"], text)
-        for message, text in zip(body["messages"], texts, strict=True)
-    )
+def _digest(shape: Shape, body: Live, elements: bytes) -> str:
+    return projection_digest(shape.logical, body.source_message_count, elements)
 
 
-def _digest(fields: dict[str, Any], elements: bytes) -> str:
-    count = fields["body"]["source_message_count"]
-    return projection_digest(fields["logical"], count, elements)
-
-
-def _live(fields: dict[str, Any], texts: Sequence[bytes]) -> Record:
-    body = fields["body"]
+def _live(shape: Shape, body: Live, elements: bytes, spelling: FloatSpelling | None) -> Record:
     return Record(
-        *_identity(fields),
-        source_message_count=body["source_message_count"],
-        messages=tuple(ArchivedMessage(**message) for message in body["messages"]),
-        texts=tuple(texts),
-        note=body["note"],
+        shape.logical,
+        shape.id,
+        shape.digest,
+        source_message_count=body.source_message_count,
+        stored=tuple(body.messages),
+        elements=elements,
+        note=body.note,
+        spelling=spelling,
     )
+
+
+def _head(scope: str, logical: str, segment_id: str, digest: str) -> bytes:
+    return (
+        f'{{"version":{_VERSION},"scope":"{scope}","logical":"{logical}",'
+        f'"id":"{segment_id}","digest":"{digest}","body":{{'
+    ).encode()

@@ -8,7 +8,6 @@ from .errors import SegmentCorrupt
 from .limits import MAX_SCOPE_BYTES
 from .private_dir import PrivateDir
 from .record import Record, decode
-from .record_rules import RecordFault
 
 
 def scan(directory: PrivateDir, scope: str, *, repair: bool) -> Iterator[tuple[int, Record, int]]:
@@ -16,6 +15,8 @@ def scan(directory: PrivateDir, scope: str, *, repair: bool) -> Iterator[tuple[i
 
     Consume it whole: only then the scope is known to be sound. Raises `SegmentCorrupt`.
     """
+    from .record_shape import RecordFault
+
     used = 0
     seen: set[str] = set()
     for slot in directory.slots():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Final
 
 from .budget import utf8_size
 from .errors import SegmentInvalid
 from .limits import MAX_QUERY_BYTES, MAX_SNIPPET_BYTES
+from .record import Record
 
-# The only letters outside ASCII whose lower case has ASCII in it: the Kelvin sign, and I with dot.
-_LOWER_TO_ASCII = ("\u212a".encode(), "\u0130".encode())
+# The only letters outside ASCII with ASCII in their lower case: the Kelvin sign, and I with dot.
+_LOWER_TO_ASCII: Final = {"k": "\u212a".encode(), "i": "\u0130".encode()}
 
 
 class Query:
@@ -20,13 +21,16 @@ class Query:
             raise SegmentInvalid(f"a query is text of at most {MAX_QUERY_BYTES} bytes")
         self._wanted = query.lower()
         self._ascii = self._wanted.encode() if self._wanted.isascii() else None
+        self._letters = [made for low, made in _LOWER_TO_ASCII.items() if low in self._wanted]
 
-    def snippet(self, texts: Iterable[bytes]) -> str | None:
-        """The start of the first of `texts` that matches; None where none does.
+    def snippet(self, record: Record) -> str | None:
+        """The start of the record's first message that matches; None where none does.
 
-        An empty query matches whatever there is, nothing included.
+        An empty query matches a record without messages too.
         """
-        for text in texts:
+        if self._wanted and not self._matches(record.elements):
+            return None
+        for text in record.texts():
             if not self._wanted or self._matches(text):
                 return text[:MAX_SNIPPET_BYTES].decode(errors="ignore")
         return None if self._wanted else ""
@@ -36,7 +40,7 @@ class Query:
         if self._ascii is not None:
             if self._ascii in text.lower():
                 return True
-            if not any(letter in text for letter in _LOWER_TO_ASCII):
+            if text.isascii() or not any(letter in text for letter in self._letters):
                 return False
         elif text.isascii():
             return False

@@ -7,6 +7,7 @@ record of the scope before it answers: a corrupt one stops them all.
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final
@@ -22,13 +23,13 @@ from .limits import (
 from .private_dir import PrivateDir
 from .projection import Projected, hash_key, project
 from .record import Record, encode_live, encode_tombstone
-from .record_rules import is_segment_id
 from .scan import scan
 from .search import Query
 from .types import ArchiveDescriptor, ArchivedMessage, ArchiveRef, ExportedRecord, Redactor
 
 Base = str | os.PathLike[str]
 
+_ID: Final = re.compile(r"[0-9a-f]{32}")
 _READER: Final = "project-reader"
 
 
@@ -91,7 +92,7 @@ class ArchiveStore:
         _check_id(id)
         _check_count("start", start, None)
         _check_count("limit", limit, MAX_FETCH_MESSAGES)
-        return list(self._live(id).messages[start : start + limit])
+        return self._live(id).messages(start, start + limit)
 
     def fetch_note(self, id: str) -> str:
         """The hidden note: for the host alone, never for a model or a search result."""
@@ -113,9 +114,9 @@ class ArchiveStore:
             for _, record, _ in scan(directory, self._scope, repair=True):
                 if len(found) == limit or record.tombstone:
                     continue
-                snippet = wanted.snippet(record.texts)
+                snippet = wanted.snippet(record)
                 if snippet is not None:
-                    counts = len(record.messages), record.source_message_count
+                    counts = len(record.stored), record.source_message_count
                     found.append(ArchiveDescriptor(record.id, *counts, snippet))
         return found
 
@@ -137,8 +138,7 @@ class ArchiveStore:
             if record.tombstone:
                 directory.sync()
                 return
-            data = encode_tombstone(record.scope, record.logical, record.id, record.digest)
-            directory.publish(slot, data, replace=True)
+            directory.publish(slot, encode_tombstone(self._scope, record), replace=True)
 
     def export_records(self) -> list[ExportedRecord]:
         """Every record of the scope, notes and tombstones included, changing nothing: host data.
@@ -217,7 +217,7 @@ def _row(record: Record) -> ExportedRecord:
                 "block_indices": archived.block_indices,
                 "message": archived.message,
             }
-            for archived in record.messages
+            for archived in record.messages()
         ],
         note=record.note,
         tombstone=record.tombstone,
@@ -229,11 +229,11 @@ def _sealed_before(known: Record, directory: PrivateDir) -> ArchiveRef:
         raise SegmentDenied("this projection was forgotten; it can't be sealed again")
     # The first try may have failed after its rename and before its sync.
     directory.sync()
-    return ArchiveRef(known.id, len(known.messages), known.source_message_count)
+    return ArchiveRef(known.id, len(known.stored), known.source_message_count)
 
 
 def _check_id(id: str) -> None:
-    if not is_segment_id(id):
+    if not isinstance(id, str) or _ID.fullmatch(id) is None:
         raise SegmentInvalid("a segment id is 32 lower-case hex digits")
 
 
