@@ -204,6 +204,19 @@ class Folder:
             if found & wanted != wanted:
                 raise
 
+    def mark(self, name: str) -> None:
+        """Make sure an empty file `name` is there, durably."""
+        try:
+            handle = self._disk.create(name, self._modes.file, self._handle)
+        except FileExistsError:
+            pass
+        except OSError as exc:
+            raise ArchiveFailure("create", self._join(name), exc) from exc
+        else:
+            with contextlib.suppress(OSError):
+                self._disk.close(handle)
+        self.sync()
+
     def publish(self, staged: Staged, name: str) -> bool:
         """Give a staged file its final name; False when another file has it.
 

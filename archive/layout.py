@@ -11,6 +11,7 @@ from .errors import InvalidRound
 TEMP_PREFIX: Final = ".tmp-"
 """Start of the name of a file that is not published yet, or never will be."""
 
+_MARK_PREFIX: Final = ".look-"
 _PLAIN: Final = re.compile(r"[a-z0-9_-]{1,100}")
 _UNREADABLE: Final = re.compile(r"[^a-z0-9_-]+")
 _ROUND: Final = re.compile(r"round_([1-9][0-9]{0,17})\.json")
@@ -48,6 +49,17 @@ def round_number(name: str) -> int | None:
     """The round a file name stands for; None where it is no round's file."""
     match = _ROUND.fullmatch(name)
     return int(match[1]) if match else None
+
+
+def mark_name(look_until: int) -> str:
+    """Name of the empty file that says: rounds up to this version may stand out of order."""
+    return f"{_MARK_PREFIX}{look_until}"
+
+
+def mark_in(names: list[str]) -> int:
+    """The highest mark among `names`; 0 where there is none."""
+    digits = (name[len(_MARK_PREFIX) :] for name in names if name.startswith(_MARK_PREFIX))
+    return max((int(d) for d in digits if d.isascii() and d.isdecimal()), default=0)
 
 
 def round_numbers(names: list[str]) -> list[int]:

@@ -36,6 +36,10 @@ class StoredRound:
     ended_us: int = UNKNOWN_TIME
     erased: bool = False
 
+    def is_of(self, stream: str) -> bool:
+        """Whether it is a round of `stream`; a damaged file says nothing."""
+        return self.identity is not None and self.identity.stream_id == stream
+
     @property
     def first_version(self) -> int:
         """First version of its events; 0 where it isn't known."""
@@ -49,11 +53,17 @@ class StoredRound:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Publish under this number and epoch; `forked` when the epoch is a new one."""
+    """Publish under this number and epoch; `forked` when the epoch is a new one.
+
+    Where the folder already holds later versions, `look_until` is the last of them: until the
+    stream has passed it, its rounds may be there under any number, so the folder is marked
+    before the round is published, and every writer looks inside.
+    """
 
     round: int
     epoch: int
     forked: bool = False
+    look_until: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,30 +95,43 @@ def plan_publication(
     *,
     highest: int,
     stored: Sequence[StoredRound] = (),
+    look_until: int = 0,
     confirmed: bool = False,
     digest_of: DigestOf | None = None,
 ) -> Plan:
     """Decide for `record`, whose number and epoch are those its stream's state suggests.
 
-    `highest` is the folder's highest number, 0 when empty; `stored` its rounds, needed only
-    where `highest` isn't below the candidate. `confirmed` says that the state was read again
-    after a `ReadStateAgain` and had not moved.
+    `highest` is the folder's highest number, 0 when empty; `look_until` its mark; `stored` its
+    rounds, needed only where `must_look`. `confirmed` says that the state was read again after
+    a `ReadStateAgain` and had not moved.
     """
-    if highest < record.round:
+    if not must_look(record, highest=highest, look_until=look_until):
         return Publish(record.round, record.epoch)
     identity = identity_of(record)
-    for other in stored:
+    ours = [other for other in stored if other.is_of(record.stream_id)]
+    for other in ours:
         if other.identity == identity:
             return Found(other)
-    if not confirmed:
+    starts_alike = [other for other in ours if other.first_version == record.first_version]
+    if not confirmed and (highest >= record.round or starts_alike):
         return ReadStateAgain(highest)
-    for other in stored:
-        if _holds_our_events(other, record, digest_of):
+    for other in starts_alike:
+        if _holds_our_events(other, digest_of):
             return Adopt(other)
-    if any(_overlaps(other, record) for other in stored):
-        epoch = max(record.epoch, *(other.epoch for other in stored)) + 1
-        return Publish(highest + 1, epoch, forked=True)
-    return Publish(highest + 1, record.epoch)
+    newest = max((other.last_version for other in ours), default=0)
+    forked = any(_overlaps(other, record) for other in ours)
+    epochs = (record.epoch, *(other.epoch for other in stored))
+    return Publish(
+        max(highest + 1, record.round),
+        max(epochs) + 1 if forked else record.epoch,
+        forked,
+        look_until=newest if newest >= record.first_version > 0 else 0,
+    )
+
+
+def must_look(record: RoundRecord, *, highest: int, look_until: int) -> bool:
+    """Whether the folder may hold `record` already, so that its files have to be read."""
+    return highest >= record.round or 0 < record.first_version <= look_until
 
 
 def plan_rotation(stored: Iterable[StoredRound], max_rounds: int) -> list[int]:
@@ -164,22 +187,16 @@ def end_time(record: RoundRecord) -> int:
     return max(UNKNOWN_TIME, (ended - _UNIX_EPOCH) // _MICROSECOND)
 
 
-def _holds_our_events(other: StoredRound, record: RoundRecord, digest_of: DigestOf | None) -> bool:
+def _holds_our_events(other: StoredRound, digest_of: DigestOf | None) -> bool:
     theirs = other.identity
-    if theirs is None or digest_of is None or theirs.stream_id != record.stream_id:
-        return False
-    if theirs.first_version != record.first_version or theirs.last_version < theirs.first_version:
+    if theirs is None or digest_of is None or not 0 < theirs.first_version <= theirs.last_version:
         return False
     return digest_of(theirs.first_version, theirs.last_version) == theirs.events_digest
 
 
 def _overlaps(other: StoredRound, record: RoundRecord) -> bool:
-    theirs = other.identity
     return (
-        theirs is not None
-        and theirs.stream_id == record.stream_id
-        and other.epoch == record.epoch
-        and theirs.first_version > 0
-        and theirs.first_version <= record.last_version
-        and record.first_version <= theirs.last_version
+        other.epoch == record.epoch
+        and 0 < other.first_version <= record.last_version
+        and record.first_version <= other.last_version
     )

@@ -14,7 +14,7 @@ from streams.errors import AresError, UsageError
 
 from .failures import PublicationConflict, RecordDamaged, UnsafePath
 from .files import Folder, Staged
-from .layout import TEMP_PREFIX, round_name, round_numbers
+from .layout import TEMP_PREFIX, mark_in, mark_name, round_name, round_numbers
 from .publication import (
     Adopt,
     DigestOf,
@@ -22,6 +22,7 @@ from .publication import (
     Plan,
     Publish,
     StoredRound,
+    must_look,
     plan_publication,
     stored_round,
 )
@@ -62,7 +63,7 @@ Rotate = Callable[[Folder, list[int]], int]
 class _Job:
     index: int
     record: RoundRecord
-    forked: bool
+    plan: Publish
     data: bytes
     staged: Staged | None = None
     failure: AresError | None = None
@@ -92,15 +93,17 @@ class StreamBatch:
         names = self.folder.names()
         self._leftovers = [name for name in names if name.startswith(TEMP_PREFIX)]
         self.numbers = round_numbers(names)
+        look_until = mark_in(names)
         stored: list[StoredRound] | None = None
         for index, record in enumerate(self.records):
             highest = self._highest()
-            if stored is None and highest >= record.round:
+            if stored is None and must_look(record, highest=highest, look_until=look_until):
                 stored = read_stored_rounds(self.folder, self.numbers)
             plan = plan_publication(
                 record,
                 highest=highest,
                 stored=stored or (),
+                look_until=look_until,
                 confirmed=self._confirmed,
                 digest_of=self._digest_of,
             )
@@ -121,8 +124,7 @@ class StreamBatch:
         """Take a plan on; False when the records behind this one no longer follow from it."""
         if isinstance(plan, Publish):
             numbered = replace(record, round=plan.round, epoch=plan.epoch)
-            job = _Job(index, numbered, plan.forked, record_to_bytes(numbered))
-            self.jobs.append(job)
+            self.jobs.append(_Job(index, numbered, plan, record_to_bytes(numbered)))
             return (plan.round, plan.epoch) == (record.round, record.epoch)
         if isinstance(plan, Found | Adopt):
             how: Literal["found", "adopted"] = "found" if isinstance(plan, Found) else "adopted"
@@ -197,6 +199,9 @@ class StreamBatch:
     def _link(self, job: _Job, staged: Staged) -> Result:
         record, name = job.record, round_name(job.record.round)
         try:
+            if job.plan.look_until:
+                # Before the round: without the mark, those behind it could be stored twice.
+                self.folder.mark(mark_name(job.plan.look_until))
             if self.folder.publish(staged, name):
                 self.numbers.append(record.round)
                 return Published(
@@ -204,7 +209,7 @@ class StreamBatch:
                     record.epoch,
                     record.last_version,
                     "written",
-                    forked=job.forked,
+                    forked=job.plan.forked,
                     written_bytes=len(job.data),
                 )
             return self._resolve(record, name)

@@ -17,6 +17,7 @@ from archive.publication import (
     StoredRound,
     end_time,
     identity_of,
+    must_look,
     plan_publication,
     plan_rotation,
 )
@@ -99,13 +100,13 @@ def test_other_events_or_events_no_longer_in_the_log_are_not_adopted(answer):
         confirmed=True,
         digest_of=lambda first, last: answer,
     )
-    assert plan == Publish(2, 1, forked=True)
+    assert plan == Publish(2, 1, forked=True, look_until=20)
 
 
 def test_overlapping_versions_open_a_new_epoch_above_every_other():
     files = [stored(1, 1, 10), stored(2, 11, 20), stored(3, 11, 15, epoch=4)]
     plan = plan_publication(candidate(2, 11, 12), highest=3, stored=files, confirmed=True)
-    assert plan == Publish(4, 5, forked=True)
+    assert plan == Publish(4, 5, forked=True, look_until=20)
 
 
 def test_two_clusters_on_one_volume_each_stay_in_their_epoch():
@@ -114,7 +115,35 @@ def test_two_clusters_on_one_volume_each_stay_in_their_epoch():
     theirs = plan_publication(
         candidate(3, 13, 20, epoch=1), highest=4, stored=[*files, stored(4, 11, 20)], confirmed=True
     )
-    assert (ours, theirs) == (Publish(4, 0), Publish(5, 1))
+    assert (ours.round, ours.epoch, theirs.round, theirs.epoch) == (4, 0, 5, 1)
+
+
+def test_a_round_behind_later_ones_marks_the_folder_up_to_them():
+    files = [StoredRound(1, None), stored(2, 11, 20), stored(3, 21, 30)]
+    plan = plan_publication(candidate(1, 1, 10), highest=3, stored=files, confirmed=True)
+    assert plan == Publish(4, 0, look_until=30)
+
+
+def test_up_to_the_mark_a_round_is_looked_for_even_above_the_highest_number():
+    there = stored(2, 11, 20)
+    files = [there, stored(4, 1, 10)]
+    plan = plan_publication(candidate(5, 11, 20), highest=4, stored=files, look_until=30)
+    assert plan == Found(there)
+    assert must_look(candidate(5, 21, 30), highest=4, look_until=30)
+    assert not must_look(candidate(5, 31, 40), highest=4, look_until=30)
+
+
+def test_up_to_the_mark_an_unknown_round_is_published_without_another_read_of_the_state():
+    files = [stored(1, 1, 10), stored(2, 1, 12, epoch=1)]
+    plan = plan_publication(candidate(3, 13, 20, epoch=1), highest=2, stored=files, look_until=30)
+    assert plan == Publish(3, 1)
+
+
+def test_up_to_the_mark_a_file_starting_alike_may_have_to_be_adopted():
+    files = [stored(1, 1, 10), stored(2, 11, 25)]
+    record = candidate(3, 11, 20)
+    plan = plan_publication(record, highest=2, stored=files, look_until=30)
+    assert plan == ReadStateAgain(2)
 
 
 def test_versions_of_another_stream_in_the_folder_never_overlap():

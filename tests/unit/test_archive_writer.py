@@ -203,6 +203,23 @@ def test_a_replayed_round_that_rotated_away_asks_for_the_state(tmp_path):
         FileArchiveWriter(tmp_path, max_rounds=2).record(record(2))
 
 
+def test_a_replay_past_a_damaged_round_repeats_none_of_those_behind_it(tmp_path):
+    """Redis was restored to round 2, round 3 is damaged: 3 is stored anew, 4 to 6 are found."""
+    FileArchiveWriter(tmp_path).record_many([record(number) for number in range(1, 7)])
+    (tmp_path / "default/s/round_3.json").write_bytes(b"")
+    rounds, placed = 2, []
+    for number in range(3, 8):
+        writer = FileArchiveWriter(tmp_path)  # any worker of the fleet takes the next round
+        candidate = replace(record(number), round=rounds + 1)
+        try:
+            published = writer.record(candidate)
+        except PublicationConflict:
+            published = writer.record(candidate, confirmed=True)
+        rounds = max(rounds, published.round)
+        placed.append((published.how, published.round))
+    assert placed == [("written", 7), ("found", 4), ("found", 5), ("found", 6), ("written", 8)]
+
+
 def test_modes_are_as_set_whatever_the_umask(tmp_path):
     before = os.umask(0o077)
     try:
