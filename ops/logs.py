@@ -22,6 +22,9 @@ ROOT: Final = "ares"
 _LONGEST_FIELD: Final = 512
 _LONGEST_MESSAGE: Final = 2_000
 _LONGEST_TRACE: Final = 8_000
+_LOOKED_AT: Final = 32_000
+"""Characters searched for secrets: far more than are shown, so a cut never bares half of one."""
+
 _MOST_FIELDS: Final = 32
 _WITHHELD: Final = frozenset({"payload", "metadata", "content", "event", "record", "password"})
 _COLORS: Final = {"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "CRITICAL": "\x1b[31;1m"}
@@ -71,12 +74,46 @@ def logging_to(
         ours.setLevel(before[2])
 
 
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line: ts, level, logger, msg, then the fields; error and trace last."""
+class _SafeFormatter(logging.Formatter):
+    """What both formats share: secrets masked, everything of a bounded length."""
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
-        self._redact = redactor
+        self.redact = redactor
+
+    def message_of(self, record: logging.LogRecord) -> str:
+        return shortened(self.redact(record.getMessage()[:_LOOKED_AT]), _LONGEST_MESSAGE)
+
+    def fields_of(self, record: logging.LogRecord) -> dict[str, _Scalar]:
+        given = getattr(record, "fields", None)
+        if not isinstance(given, Mapping):
+            return {}
+        chosen = list(given.items())[:_MOST_FIELDS]
+        return {name: self._scalar(name, value) for name, value in chosen}
+
+    def error_of(self, error: BaseException) -> str:
+        text = f"{type(error).__name__}: {error}"[:_LOOKED_AT]
+        return shortened(self.redact(text), _LONGEST_FIELD)
+
+    def trace_of(self, record: logging.LogRecord) -> str:
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        return self.redact(trace[-_LOOKED_AT:])[-_LONGEST_TRACE:]
+
+    def _scalar(self, name: str, value: object) -> _Scalar:
+        if name.lower() in _WITHHELD:
+            return "[withheld]"
+        if value is None or isinstance(value, bool | int):
+            return value
+        if isinstance(value, float):
+            # JSON has no NaN and no infinity.
+            return value if value - value == 0 else str(value)
+        if isinstance(value, bytes):
+            value = value[:_LOOKED_AT].decode("utf-8", "backslashreplace")
+        return shortened(self.redact(str(value)[:_LOOKED_AT]), _LONGEST_FIELD)
+
+
+class JsonFormatter(_SafeFormatter):
+    """One JSON object a line: ts, level, logger, msg, then the fields; error and trace last."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of `record`; ASCII, so neither a newline nor a control can break out."""
@@ -84,23 +121,21 @@ class JsonFormatter(logging.Formatter):
             "ts": _time_of(record, "T") + "Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "msg": _message(record, self._redact),
+            "msg": self.message_of(record),
         }
-        for name, value in _fields_of(record, self._redact).items():
+        for name, value in self.fields_of(record).items():
             line[name if name not in line else f"{name}_"] = value
         if record.exc_info and record.exc_info[1]:
-            line["error"] = _error_text(record.exc_info[1], self._redact)
-            trace = self._redact(self.formatException(record.exc_info))
-            line["trace"] = trace[-_LONGEST_TRACE:]
+            line["error"] = self.error_of(record.exc_info[1])
+            line["trace"] = self.trace_of(record)
         return json.dumps(line, allow_nan=False, separators=(",", ":"))
 
 
-class TextFormatter(logging.Formatter):
+class TextFormatter(_SafeFormatter):
     """`time level logger: message  field=value …` on one line, a trace indented below it."""
 
     def __init__(self, redactor: Redactor, *, color: bool) -> None:
-        super().__init__()
-        self._redact = redactor
+        super().__init__(redactor)
         self._color = color
 
     def format(self, record: logging.LogRecord) -> str:
@@ -112,16 +147,16 @@ class TextFormatter(logging.Formatter):
             _time_of(record, " "),
             level,
             f"{escape_controls(record.name)}:",
-            escape_controls(_message(record, self._redact)),
+            escape_controls(self.message_of(record)),
         ]
-        found = _fields_of(record, self._redact)
+        found = self.fields_of(record)
         if record.exc_info and record.exc_info[1]:
-            found["error"] = _error_text(record.exc_info[1], self._redact)
+            found["error"] = self.error_of(record.exc_info[1])
         parts.extend(f"{escape_controls(name)}={_as_text(value)}" for name, value in found.items())
         text = " ".join(parts)
         if record.exc_info and record.exc_info[1]:
-            trace = self._redact(self.formatException(record.exc_info))[-_LONGEST_TRACE:]
-            text += "".join(f"\n    {escape_controls(line)}" for line in trace.splitlines())
+            lines = self.trace_of(record).splitlines()
+            text += "".join(f"\n    {escape_controls(line)}" for line in lines)
         return text
 
 
@@ -135,35 +170,6 @@ class _QuietHandler(logging.StreamHandler[TextIO]):
 def _time_of(record: logging.LogRecord, separator: str) -> str:
     moment = datetime.fromtimestamp(record.created, UTC).replace(tzinfo=None)
     return moment.isoformat(separator, timespec="milliseconds")
-
-
-def _message(record: logging.LogRecord, redact: Redactor) -> str:
-    return shortened(redact(record.getMessage()), _LONGEST_MESSAGE)
-
-
-def _error_text(error: BaseException, redact: Redactor) -> str:
-    return shortened(redact(f"{type(error).__name__}: {error}"), _LONGEST_FIELD)
-
-
-def _fields_of(record: logging.LogRecord, redact: Redactor) -> dict[str, _Scalar]:
-    given = getattr(record, "fields", None)
-    if not isinstance(given, Mapping):
-        return {}
-    chosen = list(given.items())[:_MOST_FIELDS]
-    return {name: _scalar(name, value, redact) for name, value in chosen}
-
-
-def _scalar(name: str, value: object, redact: Redactor) -> _Scalar:
-    if name.lower() in _WITHHELD:
-        return "[withheld]"
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        # JSON has no NaN and no infinity.
-        return value if value - value == 0 else str(value)
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "backslashreplace")
-    return shortened(redact(str(value)), _LONGEST_FIELD)
 
 
 def _as_text(value: _Scalar) -> str:
