@@ -182,17 +182,15 @@ def _report(error: BaseException, invocation: Invocation, *, as_json: bool) -> i
 
 
 def _words(error: BaseException, code: int, invocation: Invocation) -> tuple[str, str]:
-    from ops.redact import redact
-
     if isinstance(error, click.ClickException):
-        return redact(error.format_message()), ""
-    message = redact(str(error)) or type(error).__name__
+        return output.redact(error.format_message()), ""
+    message = output.redact(str(error)) or type(error).__name__
     if code != ExitCode.BUG:
         return message, hint_for(error)
     if invocation.verbosity:
         import traceback
 
-        output.complain(redact("".join(traceback.format_exception(error))))
+        output.complain(output.redact("".join(traceback.format_exception(error))))
     hint = "This is a bug of ares-worker. Please report it with what -v shows."
     return f"{type(error).__name__}: {message}", hint
 
@@ -205,3 +203,7 @@ def _usage(error: click.UsageError) -> str:
     error.show(file=said)
     lines = said.getvalue().splitlines()
     return "\n".join(line for line in lines if not line.startswith("Error:"))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ import errno
 from enum import IntEnum
 from typing import Final
 
+from archive.failures import ArchiveFailure
 from streams.errors import (
     AresError,
     ConflictError,
@@ -55,7 +56,6 @@ MEANINGS: Final = {
 
 # The first that fits decides, so a class stands before its bases.
 _CODES: Final[tuple[tuple[type[BaseException], ExitCode], ...]] = (
-    (BrokenPipeError, ExitCode.CLOSED_PIPE),
     (KeyboardInterrupt, ExitCode.INTERRUPTED),
     (StoreFull, ExitCode.FULL),
     (StoreAccessDenied, ExitCode.DENIED),
@@ -67,6 +67,7 @@ _CODES: Final[tuple[tuple[type[BaseException], ExitCode], ...]] = (
     (UsageError, ExitCode.USAGE),
 )
 
+# The operating system's own errors, and the archive's, which carry its number.
 _ERRNOS: Final = {
     errno.EPIPE: ExitCode.CLOSED_PIPE,
     errno.ENOSPC: ExitCode.FULL,
@@ -97,11 +98,11 @@ _HINTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 
 def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code for `error`; whatever belongs to no family is a bug."""
+    if isinstance(error, OSError | ArchiveFailure) and error.errno is not None:
+        return _ERRNOS.get(error.errno, ExitCode.UNAVAILABLE)
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code
-    if isinstance(error, OSError) and error.errno is not None:
-        return _ERRNOS.get(error.errno, ExitCode.UNAVAILABLE)
     return ExitCode.BUG
 
 

@@ -88,6 +88,13 @@ def clip(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
 
 
+def redact(text: str) -> str:
+    """`text` without passwords, those of URLs too."""
+    from ops.redact import redact as masked  # only when there is something to hide
+
+    return masked(text)
+
+
 def write(text: str = "") -> None:
     """One piece of data, with a newline, on stdout."""
     if sys.stdout is not None:
