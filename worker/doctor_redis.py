@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from streams.errors import AresError, UsageError
+from streams.errors import AresError, StoreAccessDenied, UsageError
 from streams.overview import Overview
 from streams.redis_store import RedisEventStore
 from streams.wire import Reply, Wire
@@ -35,8 +35,11 @@ async def redis_findings(settings: Settings) -> AsyncIterator[Finding]:
                         yield finding
     except UsageError as exc:
         yield fail("redis.connection", str(exc), "correct redis.url and what goes with it")
+    except StoreAccessDenied as exc:
+        todo = "correct user and password; the user needs +ping and what tenant.*.rights names"
+        yield fail("redis.connection", str(exc), todo)
     except AresError as exc:
-        todo = "check address, credentials and TLS: redis-cli -u URL PING"
+        todo = "check address and TLS: redis-cli -u URL PING"
         yield fail("redis.connection", str(exc), todo)
     except TimeoutError:
         todo = "look at the server's load (redis-cli --latency, SLOWLOG GET)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from redis.exceptions import NoPermissionError
+from redis.exceptions import ExecAbortError, NoPermissionError
 
 from streams.keys import Keys
 from streams.wire import Command, Reply
@@ -31,12 +31,12 @@ def judge_rights(tenant: str, keys: Keys, replies: Sequence[Reply]) -> Finding:
     check = f"tenant.{tenant}.rights"
     pattern = keys.inbox.decode().removesuffix("inbox") + "*"
     grant = f"ACL SETUSER <user> ~{pattern}"
-    if isinstance(replies[1], NoPermissionError):
+    if _refused(replies[1]):
         return fail(check, "the user may not run MULTI", f"{grant} +multi +exec +discard +watch")
     refused = [
         command
         for command, reply in zip(rights_probe(keys), replies, strict=True)
-        if isinstance(reply, NoPermissionError)
+        if _refused(reply)
     ]
     if not refused:
         return ok(check, f"every command on {pattern}")
@@ -44,6 +44,11 @@ def judge_rights(tenant: str, keys: Keys, replies: Sequence[Reply]) -> Finding:
     some = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     rights = " ".join(f"+{name}" for name in names)
     return fail(check, f"refused: {some}", f"{grant} {rights}")
+
+
+def _refused(reply: Reply) -> bool:
+    """EXEC answers a missing right with EXECABORT; without MULTI it has no other cause to."""
+    return isinstance(reply, NoPermissionError | ExecAbortError)
 
 
 def _name(command: Command) -> str:
