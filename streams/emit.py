@@ -34,7 +34,7 @@ async def emit(
     except Exception as exc:
         _log.warning(
             "an event was not recorded",
-            extra={"stream": str(stream), "type": str(type), "error": str(exc)},
+            extra={"fields": {"stream": str(stream), "type": str(type), "error": str(exc)}},
         )
         return False
     return True

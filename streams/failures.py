@@ -6,7 +6,13 @@ from typing import Final
 
 from redis import exceptions as redis_errors
 
-from .errors import AresError, StoreAccessDenied, StoreFull, StoreUnavailable
+from .errors import (
+    AresError,
+    CorruptionError,
+    StoreAccessDenied,
+    StoreFull,
+    StoreUnavailable,
+)
 
 # Order matters: redis-py makes BusyLoadingError and AuthenticationError ConnectionErrors.
 _KINDS: Final[tuple[tuple[type[Exception], str], ...]] = (
@@ -43,6 +49,8 @@ def translate(exc: BaseException) -> AresError:
         return StoreAccessDenied(f"Redis denies access: {reason}")
     if isinstance(exc, redis_errors.OutOfMemoryError):
         return StoreFull(f"Redis is out of memory: {reason}")
+    if error_code(exc) == "WRONGTYPE":
+        return CorruptionError("a key of this tenant holds another type than it should")
     for kind_of, kind in _KINDS:
         if isinstance(exc, kind_of):
             return StoreUnavailable(reason, kind=kind)

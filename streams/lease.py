@@ -48,11 +48,13 @@ class Guard:
 class Lease:
     """One worker's hold on the lease `name`.
 
-    `marks` is a hash whose field `holder` outlives the lease: a lease that is free while its
-    holder is still marked was not released, its holder died.
+    `marks`, where given, is a hash whose field `holder` outlives the lease: a lease that is free
+    while its holder is still marked was not released, its holder died.
     """
 
-    def __init__(self, wire: Wire, keys: Keys, name: str, *, ttl_ms: int, marks: bytes) -> None:
+    def __init__(
+        self, wire: Wire, keys: Keys, name: str, *, ttl_ms: int, marks: bytes | None = None
+    ) -> None:
         self._wire, self._name, self._key = wire, name, keys.lease(name)
         self._ttl_ms, self._marks = ttl_ms, marks
         self._token: str | None = None
@@ -77,6 +79,8 @@ class Lease:
         if checked(reply) is None:
             return Acquired.NO
         self._token = token
+        if self._marks is None:
+            return Acquired.RELEASED
         packet: list[Command] = [
             ("HGET", self._marks, "holder"),
             ("HSET", self._marks, "holder", token),
@@ -95,12 +99,10 @@ class Lease:
         executed or never will be.
         """
         token = uuid.uuid4().hex
-        await self.transaction(
-            [
-                ("SET", self._key, token, "PX", self._ttl_ms),
-                ("HSET", self._marks, "holder", token),
-            ]
-        )
+        packet: list[Command] = [("SET", self._key, token, "PX", self._ttl_ms)]
+        if self._marks is not None:
+            packet.append(("HSET", self._marks, "holder", token))
+        await self.transaction(packet)
         self._token = token
 
     async def release(self) -> None:
@@ -109,7 +111,8 @@ class Lease:
             return
         try:
             with contextlib.suppress(LeaseLost):
-                await self.transaction([("HDEL", self._marks, "holder"), ("DEL", self._key)])
+                marks: list[Command] = [("HDEL", self._marks, "holder")] if self._marks else []
+                await self.transaction([*marks, ("DEL", self._key)])
         finally:
             self._token = None
 

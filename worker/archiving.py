@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
@@ -13,8 +13,9 @@ from archive.build import build_round_record
 from archive.digest import events_digest
 from archive.failures import PublicationConflict
 from archive.publication import DigestOf
-from archive.record import RoundRecord
+from archive.record import Outcome, RoundRecord
 from archive.stream_batch import Published, Result
+from ops.logs import fields
 from streams.clock import Clock
 from streams.errors import AresError, CorruptionError
 from streams.keys import Keys
@@ -49,18 +50,25 @@ class UnbuildableRound(CorruptionError):
         self.stream, self.cause = stream, cause
 
 
-@dataclass(slots=True)
-class Archived:
-    """Facts of archiving. `delays_ms` are terminal-event-to-file times, one a round.
-
-    `unfolded` maps each stream looked at to its events not yet compacted.
+@dataclass(frozen=True, slots=True)
+class ArchivedRound:
+    """Facts of a round this call wrote. `write_s` is how long it took with its whole batch,
+    `delay_ms` the time from the commit of its last event to the durable file.
     """
 
-    outcomes: Counter[str] = field(default_factory=Counter)
-    events: int = 0
-    written_bytes: int = 0
-    delays_ms: list[int] = field(default_factory=list)
-    forks: int = 0
+    outcome: Outcome
+    events: int
+    written_bytes: int
+    write_s: float
+    delay_ms: int
+    forked: bool
+
+
+@dataclass(slots=True)
+class Archived:
+    """Facts of archiving; `unfolded` maps each stream looked at to its events not compacted."""
+
+    rounds: list[ArchivedRound] = field(default_factory=list)
     failures: dict[str, AresError] = field(default_factory=dict)
     unfolded: dict[str, int] = field(default_factory=dict)
 
@@ -83,6 +91,7 @@ class _Work:
     rounds: list[DueRound]
     records: list[RoundRecord] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    write_s: float = 0.0
 
     @property
     def stream(self) -> str:
@@ -152,7 +161,7 @@ class StreamArchiver:
                 else:
                     work.records = self._records(work)
             except Exception as exc:
-                _log.exception("a round can't be built", extra={"stream": work.stream})
+                _log.exception("a round can't be built", extra=fields(stream=work.stream))
                 archived.failures[work.stream] = UnbuildableRound(work.stream, exc)
                 continue
             built.append(work)
@@ -174,8 +183,10 @@ class StreamArchiver:
 
     async def _publish(self, works: Sequence[_Work]) -> None:
         records = [record for work in works for record in work.records]
+        began = time.perf_counter()
         results = iter(await asyncio.to_thread(self._writer.record_many, records))
         for work in works:
+            work.write_s = time.perf_counter() - began
             work.results = [next(results) for _ in work.records]
 
     async def _advance(self, works: Sequence[_Work], archived: Archived) -> set[str]:
@@ -199,13 +210,13 @@ class StreamArchiver:
     ) -> tuple[StreamState, RoundRecord | None]:
         """The state the results lead to, and the record the folder holds against, if any."""
         state = work.facts.state
-        for record, due, result in zip(work.records, work.rounds, work.results, strict=True):
+        for record, result in zip(work.records, work.results, strict=True):
             if isinstance(result, PublicationConflict):
                 return state, record
             if isinstance(result, AresError):
                 archived.failures[work.stream] = result
                 return state, None
-            state = self._count(work, record, due, result, state, archived)
+            state = self._count(work, record, result, state, archived)
             if (result.round, result.epoch) != (record.round, record.epoch):
                 again.add(work.stream)
                 return state, None
@@ -217,25 +228,26 @@ class StreamArchiver:
         self,
         work: _Work,
         record: RoundRecord,
-        due: DueRound,
         result: Published,
         state: StreamState,
         archived: Archived,
     ) -> StreamState:
         """Take a published round into state and facts."""
         if result.how == "written":
-            archived.outcomes[record.outcome] += 1
-            archived.events += record.event_count
-            archived.written_bytes += result.written_bytes
-            archived.forks += result.forked
             position = record.last_version - work.tail.after - 1
             delay_ms = self._clock() - work.tail.committed_ms[position]
-            archived.delays_ms.append(max(delay_ms, 0))
+            archived.rounds.append(
+                ArchivedRound(
+                    outcome=record.outcome,
+                    events=record.event_count,
+                    written_bytes=result.written_bytes,
+                    write_s=work.write_s,
+                    delay_ms=max(delay_ms, 0),
+                    forked=result.forked,
+                )
+            )
         return replace(
-            state,
-            archived_version=result.last_version,
-            rounds=result.round,
-            epoch=result.epoch,
+            state, archived_version=result.last_version, rounds=result.round, epoch=result.epoch
         )
 
     async def _confirm(
@@ -257,8 +269,7 @@ class StreamArchiver:
         except AresError as exc:
             archived.failures[work.stream] = exc
             return state
-        due = work.rounds[work.records.index(record)]
-        return self._count(work, record, due, result, state, archived)
+        return self._count(work, record, result, state, archived)
 
 
 def _advance_to(work: _Work, state: StreamState) -> Advance:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ops.logs import fields
 from streams.clock import Clock
 from streams.event import Event
 from streams.keys import Keys
@@ -120,7 +121,7 @@ class Compactor:
             async with asyncio.timeout(self._timeout_s):
                 return str(await self._summarizer(events)), False
         except Exception as exc:
-            _log.warning("the summarizer failed", extra={"error": repr(exc)})
+            _log.warning("the summarizer failed", extra=fields(error=repr(exc)))
             return rule_based_text(events), True
 
     async def _fold(self, stream: str, window: Window, summary: EventSummary) -> bool:

@@ -1,0 +1,86 @@
+"""Keeps the feed small and its groups tidy, and takes nothing away that a group still needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from .feed import ARCHIVERS
+from .keys import Keys
+from .wire import Reply, Wire, checked
+
+_CHUNK: Final = 1_000
+
+# Deleting a consumer deletes its pending entries with it, so the look and the deletion must be
+# one step: a consumer that came back to life in between would lose what it just took on.
+_RETIRE: Final = """
+local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
+if consumers.err then return 0 end
+local retired = 0
+for _, consumer in ipairs(consumers) do
+  local facts = {}
+  for i = 1, #consumer, 2 do facts[consumer[i]] = consumer[i + 1] end
+  if facts.pending == 0 and facts.idle > tonumber(ARGV[2]) then
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], facts.name)
+    retired = retired + 1
+  end
+end
+return retired
+"""
+
+
+async def retire_consumers(wire: Wire, keys: Keys, *, idle_ms: int, group: str = ARCHIVERS) -> int:
+    """Remove consumers that hold nothing and have been idle for `idle_ms`; returns how many."""
+    (reply,) = await wire.exchange([("EVAL", _RETIRE, 1, keys.feed, group, idle_ms)])
+    return int(checked(reply))
+
+
+async def trim_feed(wire: Wire, keys: Keys, *, keep: int, floors: Sequence[bytes] = ()) -> int:
+    """Trim entries that every group has finished, but for the newest `keep`; returns how many.
+
+    `floors` are ids of the oldest entries that readers without a consumer group still need. At
+    most one chunk a call: call again while it returns as many as that.
+    """
+    (length,) = await wire.exchange([("XLEN", keys.feed)])
+    excess = int(checked(length)) - keep
+    if excess <= 0:
+        return 0
+    needed = [parse_id(floor) for floor in floors]
+    for name, position in await _group_positions(wire, keys):
+        needed.append(await _oldest_needed(wire, keys, name, position))
+    (oldest,) = await wire.exchange(
+        [("XRANGE", keys.feed, "-", "+", "COUNT", min(excess, _CHUNK) + 1)]
+    )
+    entries = checked(oldest)
+    boundary = min([parse_id(entries[-1][0]), *needed])
+    minimum = f"{boundary[0]}-{boundary[1]}"
+    (trimmed,) = await wire.exchange([("XTRIM", keys.feed, "MINID", "=", minimum)])
+    return int(checked(trimmed))
+
+
+async def _group_positions(wire: Wire, keys: Keys) -> list[tuple[bytes, bytes]]:
+    """Name and last delivered id of each group of the feed."""
+    (reply,) = await wire.exchange([("XINFO", "GROUPS", keys.feed)])
+    groups = [_facts(raw) for raw in checked(reply)]
+    return [(facts[b"name"], facts[b"last-delivered-id"]) for facts in groups]
+
+
+async def _oldest_needed(wire: Wire, keys: Keys, group: bytes, delivered: bytes) -> tuple[int, int]:
+    """Id of the oldest entry `group` has not finished: pending, or the one after the delivered."""
+    (reply,) = await wire.exchange([("XPENDING", keys.feed, group)])
+    count, oldest, *_ = checked(reply)
+    if count:
+        return parse_id(oldest)
+    ms, sequence = parse_id(delivered)
+    return ms, sequence + 1
+
+
+def parse_id(entry_id: bytes) -> tuple[int, int]:
+    """Both numbers of an entry id, which sort as Redis sorts it."""
+    ms, _, sequence = entry_id.partition(b"-")
+    return int(ms), int(sequence or 0)
+
+
+def _facts(raw: Reply) -> dict[bytes, Any]:
+    pairs: Sequence[Any] = raw
+    return dict(zip(pairs[::2], pairs[1::2], strict=True))

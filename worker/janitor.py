@@ -1,0 +1,140 @@
+"""The slow round through a tenant: finds what no feed entry announced, and tidies up.
+
+One worker a tenant does it at a time. Nothing depends on it for correctness of what is announced;
+it is what brings lost announcements, old summaries and dead consumers to an end.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from streams.errors import LeaseLost
+from streams.feed_upkeep import retire_consumers, trim_feed
+from streams.keys import Keys
+from streams.lease import Acquired, Lease
+from streams.tail import StreamFacts, read_facts
+from streams.wire import Wire, checked
+
+from .archiving import Archived, StreamArchiver
+from .compactor import Compactor
+
+LEASE: Final = "janitor"
+
+_STREAMS_AT_ONCE: Final = 200
+_TRIM_CHUNK: Final = 1_000
+_REMEMBERED: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class JanitorPolicy:
+    """Bounds of the janitor; see the settings of the same names."""
+
+    lease_ttl_ms: int = 60_000
+    feed_keep: int = 10_000
+    consumer_idle_ms: int = 3_600_000
+    max_round_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Tidied:
+    """Facts of one round through the tenant."""
+
+    held: bool = True
+    streams: int = 0
+    archived: Archived = field(default_factory=Archived)
+    feed_trimmed: int = 0
+    consumers_retired: int = 0
+    summaries_forgotten: int = 0
+
+
+class Janitor:
+    """Scans one tenant. One `run_once` at a time."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        keys: Keys,
+        archiver: StreamArchiver,
+        compactor: Compactor,
+        policy: JanitorPolicy,
+    ) -> None:
+        self._wire, self._keys, self._policy = wire, keys, policy
+        self._archiver, self._compactor = archiver, compactor
+        self._lease = Lease(wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms)
+        # Streams with an open round only, and their head then: not read again until it moves.
+        self._open: OrderedDict[str, int] = OrderedDict()
+
+    async def run_once(self) -> Tidied:
+        """One round through all streams of the tenant, if no other worker is at it.
+
+        Raises `StoreUnavailable`; the next call begins anew.
+        """
+        tidied = Tidied()
+        if not self._lease.held and await self._lease.acquire() is Acquired.NO:
+            return Tidied(held=False)
+        try:
+            async for page in self._pages():
+                await self._lease.renew()
+                await self._look_at(page, tidied)
+            while trimmed := await trim_feed(self._wire, self._keys, keep=self._policy.feed_keep):
+                tidied.feed_trimmed += trimmed
+                if trimmed < _TRIM_CHUNK:
+                    break
+            tidied.consumers_retired = await retire_consumers(
+                self._wire, self._keys, idle_ms=self._policy.consumer_idle_ms
+            )
+        except LeaseLost:
+            tidied.held = False
+        return tidied
+
+    async def release(self) -> None:
+        """Let another worker go on."""
+        await self._lease.release()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._wire.close()
+        await self._archiver.close()
+        await self._compactor.close()
+
+    async def _pages(self) -> AsyncIterator[list[str]]:
+        """Every stream of the tenant at least once, a page at a time."""
+        cursor = b"0"
+        while True:
+            command = ("ZSCAN", self._keys.streams, cursor, "COUNT", _STREAMS_AT_ONCE)
+            (reply,) = await self._wire.exchange([command])
+            cursor, found = checked(reply)
+            if streams := [name.decode() for name in found[::2]]:
+                yield streams
+            if cursor == b"0":
+                return
+
+    async def _look_at(self, streams: list[str], tidied: Tidied) -> None:
+        facts = await read_facts(self._wire, self._keys, streams)
+        tidied.streams += len(facts)
+        for item in facts:
+            tidied.archived.unfolded[item.stream] = item.head - item.state.compacted_version
+        await self._archiver.archive(
+            [item.stream for item in facts if self._may_be_due(item)], tidied.archived
+        )
+        for stream in tidied.archived.failures:
+            self._open.pop(stream, None)
+        for item in facts:
+            if item.state.compacted_version > item.state.forgotten_version:
+                tidied.summaries_forgotten += await self._compactor.forget_old(item.stream)
+
+    def _may_be_due(self, item: StreamFacts) -> bool:
+        """Whether a stream may have a finished round; remembers the head it was asked at."""
+        if item.head <= item.state.archived_version:
+            self._open.pop(item.stream, None)
+            return False
+        if self._open.get(item.stream) == item.head:
+            return item.log_bytes > self._policy.max_round_bytes
+        self._open[item.stream] = item.head
+        self._open.move_to_end(item.stream)
+        if len(self._open) > _REMEMBERED:
+            self._open.popitem(last=False)
+        return True

@@ -1,0 +1,114 @@
+"""Keeps one part of the worker running: its rhythm, its stop signal, its pauses after failures."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from ops.health import Readiness
+from ops.logs import fields
+from ops.repeats import CauseLimiter
+from streams.backoff import Backoff
+from streams.errors import AresError, StoreUnavailable
+
+_log = logging.getLogger("ares.worker")
+
+_MOST_DEFECTS: Final = 10
+
+
+class Part(Protocol):
+    """A loop of the worker. `work` does one step and says whether there is more to do at once."""
+
+    @property
+    def name(self) -> str:
+        """Name in logs and readiness, unique in the worker."""
+        ...
+
+    async def work(self) -> bool:
+        """One step; never waits for input. Raises what stands in the way."""
+        ...
+
+    async def rest(self, stop: asyncio.Event) -> None:
+        """Until there may be more to do; returns soon once `stop` is set."""
+        ...
+
+    async def close(self) -> None:
+        """Hand over what is held and close the connections."""
+        ...
+
+
+class PartFailed(Exception):
+    """A part met a defect again and again: the worker must not go on as if it worked."""
+
+    def __init__(self, part: str, cause: Exception) -> None:
+        super().__init__(f"{part} failed for good: {cause!r}")
+        self.part, self.cause = part, cause
+
+
+class Runner:
+    """Runs parts until told to stop; one line of log per cause, not per retry."""
+
+    def __init__(
+        self,
+        readiness: Readiness,
+        backoff: Backoff,
+        *,
+        redis_failed: Callable[[str], None],
+        limiter: CauseLimiter,
+    ) -> None:
+        self._readiness, self._backoff = readiness, backoff
+        self._redis_failed, self._limiter = redis_failed, limiter
+
+    async def run(self, part: Part, stop: asyncio.Event) -> None:
+        """Run `part` until `stop`. Raises `PartFailed` after repeated defects, and only then."""
+        failures = defects = 0
+        cause = ""
+        while not stop.is_set():
+            try:
+                if not await part.work():
+                    await part.rest(stop)
+            except AresError as exc:
+                cause = self._failing(part, exc)
+                await pause(stop, self._backoff.delay_s(failures))
+                failures += 1
+            except Exception as exc:
+                defects += 1
+                _log.exception("a part met a defect", extra=fields(part=part.name))
+                self._readiness.fails(part.name, f"defect: {type(exc).__name__}")
+                if defects >= _MOST_DEFECTS:
+                    raise PartFailed(part.name, exc) from exc
+                await pause(stop, self._backoff.delay_s(defects))
+            else:
+                failures = defects = 0
+                self._readiness.passes(part.name)
+                if cause:
+                    self._recovered(part, cause)
+                    cause = ""
+
+    def _failing(self, part: Part, exc: AresError) -> str:
+        """Tell of a failure where it is due; returns the name of its cause."""
+        kind = exc.kind if isinstance(exc, StoreUnavailable) else ""
+        if kind:
+            self._redis_failed(kind)
+        self._readiness.fails(part.name, str(exc))
+        cause = f"{part.name} {type(exc).__name__} {kind}"
+        if told := self._limiter.failed(cause):
+            facts = fields(part=part.name, error=str(exc), kind=kind, repeats=told.repeats)
+            _log.warning("a part can't go on", extra=facts)
+        return cause
+
+    def _recovered(self, part: Part, cause: str) -> None:
+        if told := self._limiter.recovered(cause):
+            facts = fields(part=part.name, after_s=round(told.seconds, 1), failures=told.repeats)
+            _log.info("a part goes on", extra=facts)
+
+
+async def pause(stop: asyncio.Event, seconds: float) -> None:
+    """Wait `seconds`, or until `stop` is set."""
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        return

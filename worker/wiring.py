@@ -1,0 +1,226 @@
+"""The one place that builds and connects every object of a worker."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import metadata
+from typing import cast
+
+from archive.files import Modes
+from archive.writer import FileArchiveWriter
+from ops.health import Heartbeat, Readiness
+from ops.metrics import Metrics
+from ops.metrics_process import RedisError
+from ops.redact import Redactor
+from ops.repeats import CauseLimiter
+from streams.backoff import Backoff
+from streams.clock import system_clock
+from streams.codec import Limits
+from streams.commit import CommitPolicy
+from streams.connection import open_client
+from streams.feed import ARCHIVERS, FeedGroup
+from streams.plan import BatchLimits
+from streams.redis_store import RedisEventStore, StoreOptions
+from streams.wire import Client
+
+from .archiver import Archiver, ArchiverPolicy
+from .archiving import ArchivingPolicy, StreamArchiver
+from .compaction_plan import CompactionPolicy
+from .compactor import Compactor
+from .janitor import Janitor, JanitorPolicy
+from .parts import ArchiverPart, CompactionPart, DueStreams, JanitorPart, SequencerPart
+from .pipeline import TenantPipeline
+from .probe import EVICTION, REDIS, VOLUME, Probe
+from .rounds import RoundLimits
+from .runner import Runner
+from .sequencer import Sequencer, SequencerPolicy
+from .settings import Settings
+from .summarizer import load_summarizer
+from .supervisor import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltWorker:
+    """A worker and what its operations server shows."""
+
+    worker: Worker
+    metrics: Metrics
+    readiness: Readiness
+    heartbeat: Heartbeat
+    redactor: Redactor
+
+
+def build_worker(settings: Settings) -> BuiltWorker:
+    """A worker for `settings`; connects to nothing yet.
+
+    Raises `SettingsError` for what only shows now: a secret's file, a summarizer's name.
+    """
+    client = open_client(settings.redis.read_url(), settings.redis.connection_options())
+    metrics = Metrics(version=metadata.version("ares-worker"))
+    pipelines = [_pipeline(client, tenant, settings, metrics) for tenant in settings.tenants]
+    parts = [part.name for pipeline in pipelines for part in pipeline.parts()]
+    readiness = Readiness(REDIS, EVICTION, VOLUME, *parts)
+    heartbeat = Heartbeat(stall_after=settings.metrics.stall_after.total_seconds())
+    runner = Runner(
+        readiness,
+        Backoff(settings.worker.backoff_min_ms / 1000, settings.worker.backoff_max_ms / 1000),
+        redis_failed=lambda kind: metrics.redis.failed(cast(RedisError, kind)),
+        limiter=CauseLimiter(time.monotonic),
+    )
+    probe = Probe(pipelines[0].store.wires.dedicated(), readiness, metrics, lambda: None)
+
+    async def close() -> None:
+        for pipeline in pipelines:
+            await pipeline.store.close()
+        await client.aclose()
+
+    worker = Worker(
+        pipelines,
+        probe,
+        runner,
+        metrics=metrics,
+        readiness=readiness,
+        heartbeat=heartbeat,
+        drain_timeout_s=settings.worker.drain_timeout.total_seconds(),
+        close=close,
+    )
+    return BuiltWorker(worker, metrics, readiness, heartbeat, Redactor(settings.redis.secrets()))
+
+
+def store_options(settings: Settings) -> StoreOptions:
+    """Limits and policies of a store, from the settings."""
+    limits, commit = settings.limits, settings.commit
+    return StoreOptions(
+        limits=Limits(
+            max_stream_bytes=limits.max_stream_bytes,
+            max_type_bytes=limits.max_type_bytes,
+            max_payload_bytes=limits.max_payload_bytes,
+            max_depth=limits.max_depth,
+        ),
+        batch=BatchLimits(commit.max_events, commit.max_streams, commit.max_bytes),
+        commit=CommitPolicy(contention_attempts=commit.attempts),
+        timeout_s=settings.redis.socket_timeout_ms / 1000,
+    )
+
+
+def build_compactor(store: RedisEventStore, settings: Settings) -> Compactor:
+    """A compactor on a connection of its own; the caller closes it."""
+    compaction = settings.compaction
+    return Compactor(
+        store.wires.dedicated(),
+        store.keys,
+        CompactionPolicy(
+            threshold=compaction.threshold,
+            keep_recent=compaction.keep_recent,
+            max_summaries=compaction.max_summaries_per_stream,
+            summary_ttl_ms=_ms(compaction.summary_ttl),
+        ),
+        store.clock,
+        summarizer=load_summarizer(compaction.summarizer),
+        summarizer_timeout_s=compaction.summarizer_timeout.total_seconds(),
+    )
+
+
+def build_writer(settings: Settings, tenant: str) -> FileArchiveWriter:
+    """A writer of round files for one tenant."""
+    archive = settings.archive
+    return FileArchiveWriter(
+        archive.dir,
+        archive.max_rounds,
+        tenant=tenant,
+        modes=Modes(file=archive.file_mode, folder=archive.dir_mode),
+    )
+
+
+def build_stream_archiver(store: RedisEventStore, settings: Settings) -> StreamArchiver:
+    """An archiver of given streams, on a connection of its own; the caller closes it."""
+    archive = settings.archive
+    return StreamArchiver(
+        store.wires.dedicated(),
+        store.keys,
+        build_writer(settings, store.tenant),
+        ArchivingPolicy(store.tenant, screen=archive.screen, limits=_round_limits(settings)),
+        store.clock,
+    )
+
+
+def _pipeline(client: Client, tenant: str, settings: Settings, metrics: Metrics) -> TenantPipeline:
+    store = RedisEventStore(client, tenant, options=store_options(settings), clock=system_clock)
+    due = DueStreams(settings.compaction.threshold)
+    return TenantPipeline(
+        store=store,
+        sequencer=SequencerPart(_sequencer(store, settings), metrics, tenant),
+        archiver=ArchiverPart(_archiver(store, settings), metrics, tenant, due),
+        compactor=CompactionPart(build_compactor(store, settings), metrics, tenant, due),
+        janitor=JanitorPart(
+            _janitor(store, settings),
+            metrics,
+            tenant,
+            due,
+            interval_s=settings.worker.scan_interval.total_seconds(),
+        ),
+    )
+
+
+def _sequencer(store: RedisEventStore, settings: Settings) -> Sequencer:
+    # Lease and commits share a connection: a renewal can't fall between WATCH and EXEC.
+    wire = store.wires.dedicated()
+    sequencer = settings.sequencer
+    return Sequencer(
+        wire,
+        store.committer(wire),
+        store.keys,
+        limits=store.options.limits,
+        batch=store.options.batch,
+        policy=SequencerPolicy(
+            page=sequencer.page,
+            max_page_bytes=sequencer.max_page_bytes,
+            lease_ttl_ms=sequencer.lease_ttl_ms,
+            seen_window_s=sequencer.seen_window_s,
+            poison_attempts=sequencer.poison_attempts,
+            dead_max=settings.retention.dead_max,
+            block_ms=settings.redis.block_ms,
+        ),
+        clock=store.clock,
+    )
+
+
+def _archiver(store: RedisEventStore, settings: Settings) -> Archiver:
+    consumer = settings.worker.name or _unique_name()
+    group = FeedGroup(store.wires.dedicated(), store.keys, ARCHIVERS, consumer)
+    policy = ArchiverPolicy(
+        batch=settings.archive.batch,
+        claim_idle_ms=settings.archive.claim_idle_ms,
+        block_ms=settings.redis.block_ms,
+    )
+    return Archiver(group, build_stream_archiver(store, settings), policy)
+
+
+def _janitor(store: RedisEventStore, settings: Settings) -> Janitor:
+    interval_ms = _ms(settings.worker.scan_interval)
+    policy = JanitorPolicy(
+        lease_ttl_ms=max(2 * interval_ms, 60_000),
+        feed_keep=settings.retention.feed_keep,
+        max_round_bytes=settings.archive.max_round_bytes,
+    )
+    archiver = build_stream_archiver(store, settings)
+    compactor = build_compactor(store, settings)
+    return Janitor(store.wires.dedicated(), store.keys, archiver, compactor, policy)
+
+
+def _round_limits(settings: Settings) -> RoundLimits:
+    return RoundLimits(settings.archive.max_round_events, settings.archive.max_round_bytes)
+
+
+def _unique_name() -> str:
+    """A consumer name nobody else has, or ever had: names of the dead are not taken over."""
+    return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+
+
+def _ms(duration: timedelta) -> int:
+    return duration // timedelta(milliseconds=1)
