@@ -98,7 +98,7 @@ async def _tenant(store: RedisEventStore) -> AsyncIterator[Finding]:
         replies = await wire.exchange(
             [
                 ("XLEN", keys.inbox),
-                ("EXISTS", keys.lease("sequencer")),
+                ("GET", keys.lease("sequencer")),
                 ("XLEN", keys.feed),
                 ("XINFO", "GROUPS", keys.feed),
                 ("XLEN", keys.dead),
@@ -112,7 +112,7 @@ async def _tenant(store: RedisEventStore) -> AsyncIterator[Finding]:
     for finding in judge_tenant(
         tenant,
         inbox=replies[0],
-        sequenced=replies[1] == 1,
+        sequenced=replies[1] is not None,
         feed=replies[2],
         group=_group(replies[3]),
         dead=replies[4],
