@@ -230,6 +230,16 @@ class Folder:
         finally:
             self.discard(staged.name)
 
+    def can_link(self, staged: Staged, name: str) -> bool:
+        """Give a staged file a second name; False where the volume knows no hard links."""
+        try:
+            self._disk.link(staged.name, name, self._handle)
+        except OSError as exc:
+            if exc.errno in _NO_HARD_LINKS:
+                return False
+            raise ArchiveFailure("publish", self._join(name), exc) from exc
+        return True
+
     def _link(self, staged: Staged, name: str) -> bool:
         try:
             self._disk.link(staged.name, name, self._handle)

@@ -7,6 +7,7 @@ leaves every round in the archive once.
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,9 +17,10 @@ from functools import partial
 import pytest
 
 from archive import FileArchiveReader, FileArchiveWriter, PublicationConflict, RoundRecord
+from archive.erase import Eraser
 from archive.publication import identity_of
-from archive.record_json import record_from_bytes, record_to_bytes
-from support.simulated_disk import ROOT, SimulatedCrash, SimulatedDisk
+from archive.record_json import Tombstone, record_from_bytes, record_to_bytes, stored_from_bytes
+from support.simulated_disk import ROOT, SimulatedCrash, SimulatedDisk, failing
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -202,3 +204,44 @@ def test_the_disk_would_notice_a_missing_fsync(forgotten):
     disk.restart(lambda: False)
     path = "default/s/round_1.json"
     assert disk.tree().get(path) != record_to_bytes(work[0])
+
+
+def test_power_loss_anywhere_in_an_erasure_leaves_each_round_whole_or_erased():
+    work = rounds("s", 2)
+
+    def archived() -> SimulatedDisk:
+        disk = SimulatedDisk()
+        FileArchiveWriter(ROOT, disk=disk).record_many(work)
+        return disk
+
+    whole = archived()
+    start = whole.operations
+    assert Eraser(ROOT, disk=whole).stream("default", "s").erased == 2
+    originals = {record_to_bytes(record) for record in work}
+    for point in range(start, whole.operations):
+        for after in (False, True):
+            for keep in survivals():
+                disk = archived()
+                crash_at(disk, point, after=after)
+                with contextlib.suppress(SimulatedCrash):
+                    Eraser(ROOT, disk=disk).stream("default", "s")
+                disk.restart(keep)
+                for data in round_files(disk).values():
+                    assert data in originals or isinstance(stored_from_bytes(data), Tombstone)
+                assert len(round_files(disk)) == 2
+                assert Eraser(ROOT, disk=disk).stream("default", "s").complete
+                disk.restart(lambda: False)
+                assert sorted(disk.tree()) == ["default/s/round_1.json", "default/s/round_2.json"]
+                assert all(b"round 1 of s" not in data for data in disk.tree().values())
+                assert not originals & set(disk.tree().values())
+
+
+def test_what_cannot_be_erased_now_is_pending_and_erased_by_the_next_call():
+    disk = SimulatedDisk()
+    FileArchiveWriter(ROOT, disk=disk).record_many(rounds("s", 3))
+    disk.before = failing("rename", errno.EIO, match="round_2.json")
+    done = Eraser(ROOT, disk=disk).stream("default", "s")
+    assert (done.erased, done.complete, done.pending[0].reason) == (2, False, "io")
+    disk.before = lambda name, args: None
+    again = Eraser(ROOT, disk=disk).stream("default", "s")
+    assert (again.erased, again.already_erased, again.complete) == (1, 2, True)
