@@ -5,6 +5,7 @@ No error shows content: messages name limits, slots and file names, never text.
 
 from __future__ import annotations
 
+import errno
 from typing import Final, Literal
 
 from streams.errors import CorruptionError, NotFoundError, TransientError, UsageError
@@ -34,8 +35,8 @@ class SegmentBusy(TransientError):
         self.reason = reason
 
 
-class SegmentStoreFull(TransientError):
-    """No room for another segment; keep the source.
+class SegmentStoreFull(TransientError, OSError):
+    """No room for another segment; keep the source. Also an `OSError` that says so by number.
 
     `limit` is segments or bytes (of the scope: it stays full) or disk (room may come back).
     """
@@ -43,6 +44,7 @@ class SegmentStoreFull(TransientError):
     def __init__(self, limit: Limit) -> None:
         super().__init__(_FULL[limit])
         self.limit = limit
+        self.errno = errno.ENOSPC if limit == "disk" else errno.EDQUOT
 
 
 class SegmentCorrupt(CorruptionError):
@@ -66,6 +68,7 @@ class SegmentDenied(UsageError, PermissionError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.errno = errno.EACCES
 
 
 class SegmentNotFound(NotFoundError):
