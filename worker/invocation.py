@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Invocation:
     """The global options of one call; settings are loaded when a command asks for them.
 
-    `answered` is set by the first JSON on stdout, after which an error must not add another.
+    `answered` is set by the first JSON on stdout, after which an error must not add another;
+    `embedded` while the Redis it uses is one that it started or shares.
     """
 
     redis_url: str | None = None
@@ -28,6 +29,7 @@ class Invocation:
     verbosity: int = 0
     quiet: bool = False
     answered: bool = False
+    embedded: bool = False
 
     def settings(self, **more: Any) -> Settings:
         """All settings: defaults, file, environment, then flags. Raises `SettingsError`.

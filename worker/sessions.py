@@ -36,6 +36,7 @@ def reachable(invocation: Invocation, **more: Any) -> Iterator[Settings]:
             from streams.embedded import start_embedded
 
             embedded = stack.enter_context(start_embedded())
+            invocation.embedded = True
             output.tell(embedded.notice)
             invocation.redis_url = embedded.url
             settings = invocation.settings(**more)
@@ -85,14 +86,15 @@ async def _on_store(
     tenant: str,
     work: Callable[[RedisEventStore, Settings], Awaitable[T]],
 ) -> T:
-    from streams.codec import Limits
-    from streams.redis_store import RedisEventStore, StoreOptions
+    from streams.redis_store import RedisEventStore
 
-    options = StoreOptions(limits=Limits(**settings.limits.model_dump()))
-    async with await RedisEventStore.connect(
+    from .wiring import store_options
+
+    store = await RedisEventStore.connect(
         settings.redis.read_url(),
         tenant,
-        options=options,
+        options=store_options(settings),
         connection=settings.redis.connection_options(),
-    ) as store:
+    )
+    async with store:
         return await work(store, settings)
