@@ -254,7 +254,8 @@ def _letters_of(store: RedisEventStore) -> DeadLetters:
 def _confirm(number: int) -> None:
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError("Say --yes to purge all of them without being asked.")
-    click.confirm(f"Delete {words.count(number, 'dead letter')} for good?", abort=True, err=True)
+    if not click.confirm(f"Delete {words.count(number, 'dead letter')} for good?", err=True):
+        raise click.exceptions.Exit(ExitCode.NO)
 
 
 def _write_table(listing: _Listing) -> None:
