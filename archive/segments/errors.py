@@ -53,6 +53,10 @@ class SegmentCorrupt(CorruptionError):
     `slot` is the number of its file (`007.json`), None where the fault is the scope's.
     """
 
+    hint = (
+        "Nothing was changed. Restore that file or put it aside; the scope stands still until then."
+    )
+
     def __init__(self, detail: str, slot: int | None = None) -> None:
         where = "the scope" if slot is None else f"segment file {slot:03}.json"
         super().__init__(f"{where} is corrupt: {detail}")
