@@ -87,6 +87,7 @@ def _needed(keys: Keys) -> list[Command]:
         ("HGET", state, "f"),
         ("HMGET", state, "f"),
         ("HGETALL", group),
+        ("HLEN", keys.subscribers),
         ("HDEL", state, "f"),
         ("HINCRBY", keys.attempts, "f", 1),
         ("ZADD", keys.streams, 0, _PROBE),
