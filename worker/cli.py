@@ -132,7 +132,8 @@ def run(args: Sequence[str]) -> int:
     invocation = Invocation()
     try:
         try:
-            code = _invoke(args, invocation)
+            instruction = os.environ.get(COMPLETION_VARIABLE)
+            code = _complete(instruction) if instruction else invoke(args, invocation)
             output.flush_streams()
         except (Exception, KeyboardInterrupt) as error:
             code = _report(error, invocation, as_json=_json_asked(args))
@@ -143,17 +144,20 @@ def run(args: Sequence[str]) -> int:
     return code
 
 
-def _invoke(args: Sequence[str], invocation: Invocation) -> int:
-    if instruction := os.environ.get(COMPLETION_VARIABLE):
-        from click.shell_completion import shell_complete
-
-        return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
+def invoke(args: Sequence[str], invocation: Invocation | None = None) -> int:
+    """Run one command line inside this one; return its exit code. Errors are the caller's."""
     try:
-        with cli.make_context(PROGRAM, list(args), obj=invocation) as ctx:
+        with cli.make_context(PROGRAM, list(args), obj=invocation or Invocation()) as ctx:
             result = cli.invoke(ctx)
     except click.exceptions.Exit as done:
         return done.exit_code
     return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _complete(instruction: str) -> int:
+    from click.shell_completion import shell_complete
+
+    return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
 
 
 def _json_asked(args: Sequence[str]) -> bool:
