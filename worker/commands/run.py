@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -43,12 +45,29 @@ def run(invocation: Invocation, once: bool, metrics_port: int | None) -> int:
     from worker.sessions import reachable
 
     flags = {"metrics.port": metrics_port, "log.level": _log_level(invocation)}
-    with reachable(invocation, **flags) as settings:
+    with _ended_by_sigterm(), reachable(invocation, **flags) as settings:
         if invocation.embedded:
             output.write(settings.redis.read_url())
             output.flush_streams()
         _work(settings, once=once)
     return ExitCode.DONE
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Before the worker answers SIGTERM itself, one ends the process with code 0.
+
+    A container's first process would not even notice one that nobody handles.
+    """
+
+    def end(*_: object) -> None:
+        raise SystemExit(ExitCode.DONE)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _log_level(invocation: Invocation) -> str | None:
