@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import http.client
 import json
@@ -14,10 +15,17 @@ from http import HTTPStatus
 
 import pytest
 
-from ops.health import Heartbeat, Readiness
+from ops.health import Heartbeat, Readiness, watch_loop
 from ops.metrics import CONTENT_TYPE, Metrics
 from ops.redact import Redactor
-from ops.serve import Answer, ListenError, OperationsServer, operations_server
+from ops.serve import (
+    Answer,
+    ListenError,
+    OperationsServer,
+    liveness_answer,
+    operations_server,
+)
+from support.waiting import eventually_sync
 
 CANARY = "S3CRET-canary"
 
@@ -189,6 +197,29 @@ def test_a_closed_server_gives_its_port_back(worker):
 
     with worker.serve(port=port) as again:
         assert again.port == port
+
+
+async def test_an_event_loop_that_hangs_turns_liveness_off_and_on_again_when_it_goes_on():
+    heartbeat, stop, hang = Heartbeat(stall_after=0.2), asyncio.Event(), threading.Event()
+    answers: list[int] = []
+
+    def look_at(port: int) -> None:
+        """In a thread, like the kubelet: sees 503 while the loop hangs, then lets it go on."""
+        eventually_sync(lambda: answers.append(get(port, "/livez")[0]) or answers[-1] == 503)
+        hang.set()
+        eventually_sync(lambda: answers.append(get(port, "/livez")[0]) or answers[-1] == 200)
+
+    with serving({"/livez": lambda: liveness_answer(heartbeat)}) as port:
+        watch = asyncio.create_task(watch_loop(heartbeat, lambda _: None, stop=stop, interval=0.01))
+        looking = asyncio.get_running_loop().run_in_executor(None, look_at, port)
+        await asyncio.sleep(0)
+        hang.wait(20)  # the whole loop stands still here
+        await looking
+        stop.set()
+        await watch
+
+    assert answers[-1] == 200
+    assert 503 in answers
 
 
 def test_a_hanging_answer_delays_no_other():
