@@ -15,8 +15,9 @@ from streams.wire import Reply, Wire
 from . import doctor_server as server
 from .doctor_findings import Finding, fail, skip
 from .doctor_rights import judge_rights, rights_probe
-from .doctor_tenant import ARCHIVERS, judge_tenant
+from .doctor_tenant import judge_tenant
 from .settings_model import Settings
+from .shared_facts import archivers_group
 
 _PINGS: Final = 20
 _DEADLINE_S: Final = 60.0
@@ -114,20 +115,11 @@ async def _tenant(store: RedisEventStore) -> AsyncIterator[Finding]:
         inbox=replies[0],
         sequenced=replies[1] is not None,
         feed=replies[2],
-        group=_group(replies[3]),
+        group=archivers_group(replies[3]),
         dead=replies[4],
         quarantined=quarantined,
     ):
         yield finding
-
-
-def _group(reply: Reply) -> dict[str, Reply] | None:
-    """The archivers' entry in `XINFO GROUPS`; None where the feed or the group is missing."""
-    for entry in reply if isinstance(reply, list) else []:
-        group = {name.decode(): value for name, value in zip(entry[::2], entry[1::2], strict=True)}
-        if group.get("name") == ARCHIVERS:
-            return group
-    return None
 
 
 def _fields(reply: Reply) -> dict[str, str]:

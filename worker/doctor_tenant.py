@@ -9,7 +9,6 @@ from ops.redact import escape_controls, shortened
 
 from .doctor_findings import Finding, fail, ok, warn
 
-ARCHIVERS: Final = b"archivers"
 _NAMED: Final = 3
 
 
@@ -19,7 +18,7 @@ def judge_tenant(
     inbox: int,
     sequenced: bool,
     feed: int,
-    group: Mapping[str, Any] | None,
+    group: Mapping[bytes, Any] | None,
     dead: int,
     quarantined: Sequence[tuple[str, str]],
 ) -> list[Finding]:
@@ -40,14 +39,14 @@ def _inbox(check: str, inbox: int, sequenced: bool) -> Finding:
     return ok(check, f"{inbox} entries wait, {worker}")
 
 
-def _feed(check: str, feed: int, group: Mapping[str, Any] | None) -> Finding:
+def _feed(check: str, feed: int, group: Mapping[bytes, Any] | None) -> Finding:
     if group is None:
         if feed:
             found = f"{feed} entries and no group of archivers"
             return warn(check, found, "start ares-worker run: it makes the group again at 0")
         return ok(check, "empty, no group yet: the first worker makes it")
-    consumers, pending = int(group["consumers"]), int(group["pending"])
-    lag = group.get("lag")
+    consumers, pending = int(group[b"consumers"]), int(group[b"pending"])
+    lag = group.get(b"lag")
     behind = f"{lag} unread" if isinstance(lag, int) else "unread entries not told"
     found = f"{consumers} consumers, {pending} pending, {behind}"
     if not consumers and feed:

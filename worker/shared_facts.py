@@ -109,7 +109,7 @@ class SharedFactsReader:
     async def _feed(
         self, item: _Tenant, length: int, groups: Reply, pending: Reply, now_ms: int
     ) -> dict[str, Any]:
-        group = _group(groups)
+        group = archivers_group(groups)
         after = group[b"last-delivered-id"] if group else b"0-0"
         lag = group.get(b"lag") if group else length
         count = 1 if isinstance(lag, int) else _MOST_COUNTED
@@ -208,7 +208,7 @@ def shared_gauges(
     )
 
 
-def _group(reply: Reply) -> dict[bytes, Any] | None:
+def archivers_group(reply: Reply) -> dict[bytes, Any] | None:
     """The archivers' entry of `XINFO GROUPS`; None without a feed or group."""
     for raw in reply if isinstance(reply, list) else []:
         group = dict(zip(raw[::2], raw[1::2], strict=True))

@@ -177,7 +177,7 @@ def test_the_command_has_one_line_a_finding_and_exit_1_where_one_fails(
     lines = capsys.readouterr().out.splitlines()
     (line,) = [line for line in lines if "redis.eviction" in line]
     assert line.startswith("fail  redis.eviction")
-    assert "→ CONFIG SET maxmemory-policy noeviction" in line
+    assert "-> CONFIG SET maxmemory-policy noeviction" in line
     with server.admin() as admin:
         admin.config_set("maxmemory-policy", "noeviction")
 

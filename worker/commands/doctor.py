@@ -52,6 +52,6 @@ def _nothing(_: Finding) -> None:
 
 def _show(finding: Finding) -> None:
     status = output.paint(f"{finding.status:<4}", fg=_COLORS[finding.status])
-    todo = f" → {finding.todo}" if finding.todo else ""
+    todo = f" -> {finding.todo}" if finding.todo else ""
     line = output.visible_line(output.redact(f"{finding.check:<24} {finding.found}{todo}"))
     output.write(f"{status}  {line}")
