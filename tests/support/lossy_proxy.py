@@ -14,6 +14,8 @@ from typing import Final, Self
 
 import hiredis
 
+from .waiting import eventually
+
 _CHUNK: Final = 1 << 16
 
 
@@ -54,6 +56,7 @@ class LossyProxy:
     async def __aexit__(self, *exc: object) -> None:
         self._server.close()
         self.cut()
+        await eventually(lambda: not self._links)
 
     @property
     def url(self) -> str:

@@ -127,12 +127,10 @@ class RedisServer:
         try:
             with self.admin() as admin:
                 admin.ping()
-        except redis.exceptions.BusyLoadingError:
+        except redis.exceptions.AuthenticationError:
+            return "up"  # it answers: it wants a password
+        except redis.exceptions.ConnectionError:  # and BusyLoadingError, which is one
             return ""
-        except redis.exceptions.ConnectionError:
-            return ""
-        except redis.exceptions.ResponseError:
-            return "up"  # wants a password or a client certificate: it answers
         return "up"
 
     def kill(self) -> None:
