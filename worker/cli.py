@@ -51,6 +51,9 @@ _SECTIONS: Final = (
             "recall": LazyCommand(
                 "worker.commands.recall:recall", "What was decided, changed and verified before."
             ),
+            "segment": LazyCommand(
+                "worker.commands.segment:segment", "Seal, search and forget conversations by hand."
+            ),
         },
     ),
     Section(
