@@ -64,13 +64,16 @@ class Redactor:
 
 
 def secrets_in_url(url: str) -> list[str]:
-    """The password inside `url`, so that a `Redactor` knows it; empty when it has none."""
+    """The passwords inside `url`, so that a `Redactor` knows them; empty when it has none."""
     _, found, rest = url.partition("://")
-    credentials, at, _ = rest.rpartition("@")
-    if not (found and at):
+    if not found:
         return []
-    _, colon, password = credentials.partition(":")
-    return [password if colon else credentials]
+    secrets = re.findall(r"[?&]\w*password=([^&#]+)", rest)
+    credentials, at, _ = rest.rpartition("@")
+    if at:
+        _, colon, password = credentials.partition(":")
+        secrets.append(password if colon else credentials)
+    return secrets
 
 
 def escape_controls(text: str) -> str:

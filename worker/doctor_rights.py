@@ -57,18 +57,12 @@ def _name(command: Command) -> str:
 
 
 def _needed(keys: Keys) -> list[Command]:
-    log, head, state = keys.log(_PROBE), keys.head(_PROBE), keys.state(_PROBE)
-    summaries, group, lease = keys.summaries(_PROBE), keys.group(_PROBE), keys.lease("sequencer")
+    return [*_on_streams(keys), *_on_other_keys(keys)]
+
+
+def _on_streams(keys: Keys) -> list[Command]:
+    log = keys.log(_PROBE)
     return [
-        ("WATCH", head),
-        ("UNWATCH",),
-        ("PING",),
-        ("INFO", "memory"),
-        ("GET", head),
-        ("MGET", head),
-        ("SET", lease, "x", "NX", "PX", 1),
-        ("PEXPIRE", lease, 1),
-        ("DEL", log),
         ("XADD", keys.inbox, "*", "f", "v"),
         ("XLEN", log),
         ("XRANGE", log, "-", "+"),
@@ -83,6 +77,22 @@ def _needed(keys: Keys) -> list[Command]:
         ("XCLAIM", keys.feed, _PROBE, _PROBE, 1, "1-1"),
         ("XPENDING", keys.feed, _PROBE),
         ("XINFO", "GROUPS", keys.feed),
+    ]
+
+
+def _on_other_keys(keys: Keys) -> list[Command]:
+    log, head, state = keys.log(_PROBE), keys.head(_PROBE), keys.state(_PROBE)
+    summaries, group, lease = keys.summaries(_PROBE), keys.group(_PROBE), keys.lease("sequencer")
+    return [
+        ("WATCH", head),
+        ("UNWATCH",),
+        ("PING",),
+        ("INFO", "memory"),
+        ("GET", head),
+        ("MGET", head),
+        ("SET", lease, "x", "NX", "PX", 1),
+        ("PEXPIRE", lease, 1),
+        ("DEL", log),
         ("HSET", state, "f", "v"),
         ("HGET", state, "f"),
         ("HMGET", state, "f"),

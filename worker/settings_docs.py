@@ -42,8 +42,8 @@ stream_ttl = "14d"
 - Sizes: a number of bytes, or `512KiB`, `8MiB`, `1GiB`.
 - File modes: quoted octal digits, `"0640"`.
 - Secrets: a value, or a file named by the setting that ends in `_file`. A later layer's choice
-  replaces an earlier one's; one layer may set one of the two. Files are read again whenever a
-  connection is opened, so a rotated secret is picked up without a restart.
+  replaces an earlier one's; one layer may set one of the two. Files are read when a command or
+  worker opens Redis.
 - Together: `redis.block_ms` stays {BLOCK_MARGIN_MS:,} below `redis.socket_timeout_ms`;
   `sequencer.lease_ttl_ms` is at least twice `redis.block_ms`; `worker.drain_timeout` is not
   below `redis.block_ms`; `archive.claim_idle_ms` is above `redis.socket_timeout_ms`;

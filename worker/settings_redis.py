@@ -1,4 +1,4 @@
-"""How Redis is reached. Secrets may be files, which are read anew whenever they are needed."""
+"""How Redis is reached. Secrets may be files; each `read_…` reads its file anew."""
 
 from __future__ import annotations
 
@@ -58,15 +58,14 @@ class RedisSettings(Section):
         "`redis+sentinel://host:port,host:port/master`, or `embedded`.",
     )
     url_file: Location | None = Field(
-        default=None,
-        description="File that holds the URL; read again whenever a connection is made.",
+        default=None, description="File that holds the URL, a mounted secret."
     )
     username: str | None = Field(default=None, description="User; wins over one in the URL.")
     password: SecretStr | None = Field(
         default=None, description="Password; wins over one in the URL."
     )
     password_file: Location | None = Field(
-        default=None, description="File that holds the password; read again when it is rotated."
+        default=None, description="File that holds the password, a mounted secret."
     )
     sentinel_username: str | None = Field(default=None, description="User at the sentinels.")
     sentinel_password: SecretStr | None = Field(

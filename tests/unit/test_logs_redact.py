@@ -48,7 +48,8 @@ def test_a_named_secret_is_masked(text):
 def test_a_secret_of_a_url_is_known_for_masking_it_anywhere():
     assert secrets_in_url("redis://u:p%40ss@h") == ["p%40ss"]
     assert secrets_in_url("redis://S3@h") == ["S3"]
-    assert secrets_in_url("redis://h") == []
+    assert secrets_in_url("redis://h?password=S3&sentinel_password=S4&db=1") == ["S3", "S4"]
+    assert secrets_in_url("redis://h") == secrets_in_url("embedded") == []
 
     assert Redactor(["p%40ss"])("AUTH p@ss and p%40ss") == "AUTH *** and ***"
 
