@@ -108,7 +108,7 @@ def _check_live(body: Live) -> None:
     count = body.source_message_count
     if not 0 <= count <= MAX_MESSAGES or len(body.messages) > MAX_MESSAGES:
         fail(f"it has more than {MAX_MESSAGES} messages")
-    if len(body.note.encode("utf-8", "surrogatepass")) > MAX_NOTE_BYTES:
+    if len(_utf8(body.note)) > MAX_NOTE_BYTES:
         fail(f"its note exceeds {MAX_NOTE_BYTES} bytes")
     previous = -1
     for element in body.messages:
@@ -120,6 +120,13 @@ def _check_live(body: Live) -> None:
         for value in element.message.values():
             if type(value) is not str:
                 _check_value(value, _MESSAGE_NESTING - 1)
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        fail("its note holds half a surrogate pair")
 
 
 def _check_value(value: Any, levels: int) -> None:
