@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from streams.event import DEFAULT_TENANT_ID, TERMINAL_TYPES, Event
 
 from .digest import events_digest
-from .errors import InvalidAction, InvalidRound, NoEvents
+from .errors import InvalidAction, InvalidIdentifier, InvalidRound, NoEvents
+from .extract import extract
+from .identifiers import SEPARATOR, protect_identifiers
 from .record import ACTIONS, Action, Outcome, RoundRecord
+from .screen import screen_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +47,41 @@ def build_round_record(
     epoch: int = 0,
     outcome: Outcome | None = None,
 ) -> RoundRecord:
-    """The record of one round: a function of its events and these arguments alone."""
+    """The record of one round: a function of its events and these arguments alone.
+
+    `action`, `refs` and `outcome` win over what the events say; `refs` of the terminal event's
+    payload win over extracted ones, but for values that are no whole identifiers. With `screen`
+    every credential in a kept text is replaced by a marker. Raises `InvalidRound`,
+    `InvalidAction`, `NoEvents`, and `InvalidIdentifier` for a value in `refs`.
+
+    Linear in the events' size; megabytes take tenths of a second, so call it off an event loop.
+    """
     if isinstance(round, bool) or not isinstance(round, int) or round < 1:
         raise InvalidRound(round)
-    if not events:
-        raise NoEvents
     if action is not None and action not in ACTIONS:
         raise InvalidAction(action)
+    if not events:
+        raise NoEvents
+    given = protect_identifiers(refs or {})
     first, last = events[0], events[-1]
-    task = _text(events, "task")
-    result = str(last.payload.get("result") or last.payload.get("error") or "")
-    line = " ".join(f"{task}: {result}".split()) if result else " ".join(task.split())
-    return RoundRecord(
+    found = extract(events, outcome=outcome)
+    merged = {role: SEPARATOR.join(values) for role, values in found.refs.items()}
+    merged.update(_payload_refs(last))
+    merged.update(given)
+    record = RoundRecord(
         round=round,
-        action=action or "implement",
-        summary=line[:200] or f"{len(events)} events",
-        refs=dict(refs or {}),
+        action=action or found.action,
+        summary=found.summary,
+        files=found.files,
+        verdict=found.verdict,
+        todos=found.todos,
+        decisions=found.decisions,
+        refs=merged,
         stream_id=first.stream_id,
         tenant_id=tenant_id,
         epoch=epoch,
-        outcome=outcome or _outcome(last),
-        error=str(last.payload.get("error") or ""),
+        outcome=found.outcome,
+        error=found.error,
         first_version=first.version,
         last_version=last.version,
         event_count=len(events),
@@ -71,13 +89,21 @@ def build_round_record(
         ended_at=last.timestamp,
         events_digest=events_digest(events),
     )
+    return screen_record(record)[0] if screen else record
 
 
-def _text(events: Sequence[Event], key: str) -> str:
-    return next((str(e.payload[key]) for e in events if e.payload.get(key)), "")
-
-
-def _outcome(last: Event) -> Outcome:
-    if last.type not in TERMINAL_TYPES:
-        return "unfinished"
-    return "failed" if last.type == "task.failed" else "completed"
+def _payload_refs(event: Event) -> dict[str, str]:
+    """The refs that the round's last event brings along; damaged values are left out."""
+    brought: Any = event.payload.get("refs")
+    if not isinstance(brought, Mapping):
+        return {}
+    kept: dict[str, list[str]] = {}
+    for role, values in brought.items():
+        for value in values if isinstance(values, list | tuple) else [values]:
+            try:
+                protected = protect_identifiers({role: value})
+            except InvalidIdentifier:
+                continue
+            for name, whole in protected.items():
+                kept.setdefault(name, []).append(whole)
+    return {role: SEPARATOR.join(values) for role, values in kept.items()}

@@ -31,46 +31,14 @@ _PREFIX_PAIRS: Final = {
     ("op", "run"): 0, ("dotenvx", "run"): 0, ("uv", "tool"): 1,
 }  # fmt: skip
 _VALUE_OPTIONS: Final = frozenset(
-    [
-        "-u",
-        "-n",
-        "-e",
-        "-w",
-        "-p",
-        "-C",
-        "-k",
-        "-s",
-        "-g",
-        "-I",
-        "-L",
-        "-P",
-        "-d",
-        "-W",
-        "-X",
-        "--env",
-        "--workdir",
-        "--group",
-        "--extra",
-        "--with",
-        "--python",
-        "--package",
-        "--directory",
-        "--project",
-        "--filter",
-        "--user",
-        "--signal",
-        "--name",
-        "--env-file",
-        "--only-group",
-        "--cwd",
-        "--prefix",
-        "--network",
-        "--volume",
-        "-v",
-        "--manifest-path",
+    {
+        "-u", "-n", "-e", "-w", "-p", "-C", "-k", "-s", "-g", "-I", "-L", "-P", "-d", "-W",
+        "-X", "--env", "--workdir", "--group", "--extra", "--with", "--python", "--package",
+        "--directory", "--project", "--filter", "--user", "--signal", "--name", "--env-file",
+        "--only-group", "--cwd", "--prefix", "--network", "--volume", "-v", "--manifest-path",
         "--max-procs",
-    ]
-)
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

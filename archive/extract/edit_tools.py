@@ -72,7 +72,7 @@ def apply_tool(run: ToolRun, ledger: Ledger, roots: Roots, opened: str) -> bool:
                 book(change, ledger, directory, run.index, path_argument(arguments))
         return True
     raw = path_argument(arguments) or (opened if _first(arguments, _OLD_KEYS) is not None else "")
-    if not raw or run.script and not _is_editor(arguments):
+    if not raw or (run.script and not _is_editor(arguments)):
         return False
     path = join(run.directory or roots.directory, raw)
     verb = str(arguments.get("command") or run.tool) if _is_editor(arguments) else run.tool

@@ -16,6 +16,7 @@ _SCRATCH: Final = (  # places for what does not last
     "/proc/", "/run/", "~/.cache/", "/dev",
 )  # fmt: skip
 _NO_PATH: Final = ("\x00", "$", "-", "<(", ">(")
+_FILE_NAME: Final = re.compile(r"[^/]\.[A-Za-z]\w{0,4}$")
 _WINDOWS: Final = re.compile(r"^[A-Za-z]:[\\/]")
 _ABSOLUTE_CD: Final = re.compile(
     r"(?:^|[\s;&(])(?:cd|-C|--cwd|--dir|--directory)[ =]+[\"']?(/[^\s\"';&|)]+)"
@@ -100,7 +101,7 @@ def _outermost(directories: Iterable[str]) -> list[str]:
         if d.startswith("/")
         and d.count("/") > 1
         and not is_scratch(d + "/")
-        and "." not in d.rsplit("/", 1)[-1]
+        and not _FILE_NAME.search(d)
     }
     return sorted(kept, key=lambda d: (d.count("/"), d))
 

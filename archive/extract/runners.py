@@ -24,64 +24,15 @@ _RUNNERS: Final[dict[str, frozenset[str]]] = {
     }.items()
 }  # fmt: skip
 _NO_TASKS: Final = frozenset(
-    [
-        "install",
-        "i",
-        "ci",
-        "add",
-        "remove",
-        "view",
-        "info",
-        "outdated",
-        "publish",
-        "login",
-        "why",
-        "list",
-        "ls",
-        "init",
-        "create",
-        "link",
-        "pack",
-        "config",
-        "version",
-        "audit",
-        "dedupe",
-        "store",
-        "cache",
-        "exec",
-        "dlx",
-        "up",
-        "down",
-        "ps",
-        "build-push",
-        "trust",
-        "settings",
-        "use",
-        "current",
-        "upgrade",
-        "self-update",
-        "doctor",
-        "activate",
-        "env",
-        "which",
-        "where",
-        "show",
-        "require",
-        "dump-autoload",
-        "search",
-        "help",
-        "uninstall",
-        "update",
-        "prune",
-        "rebuild",
-        "fund",
-        "start",
-        "dev",
-        "serve",
-        "watch",
-        "preview",
-    ]
-)
+    {
+        "install", "i", "ci", "add", "remove", "view", "info", "outdated", "publish", "login",
+        "why", "list", "ls", "init", "create", "link", "pack", "config", "version", "audit",
+        "dedupe", "store", "cache", "exec", "dlx", "up", "down", "ps", "build-push", "trust",
+        "settings", "use", "current", "upgrade", "self-update", "doctor", "activate", "env",
+        "which", "where", "show", "require", "dump-autoload", "search", "help", "uninstall",
+        "update", "prune", "rebuild", "fund", "start", "dev", "serve", "watch", "preview",
+    }
+)  # fmt: skip
 _TASK_KINDS: Final[tuple[tuple[CheckKind, frozenset[str]], ...]] = (
     ("race", frozenset({"race"})),
     ("examples", frozenset({"example", "examples"})),
@@ -92,33 +43,12 @@ _TASK_KINDS: Final[tuple[tuple[CheckKind, frozenset[str]], ...]] = (
     ("build", frozenset({"build", "compile"})),
 )  # fmt: skip
 _NOT_CHECKS: Final = frozenset(
-    [
-        "fix",
-        "fmt",
-        "format",
-        "clean",
-        "deps",
-        "install",
-        "watch",
-        "dev",
-        "docker",
-        "image",
-        "setup",
-        "generate",
-        "gen",
-        "serve",
-        "start",
-        "deploy",
-        "release",
-        "publish",
-        "down",
-        "up",
-        "logs",
-        "data",
-        "fixtures",
-        "update",
-    ]
-)
+    {
+        "fix", "fmt", "format", "clean", "deps", "install", "watch", "dev", "docker", "image",
+        "setup", "generate", "gen", "serve", "start", "deploy", "release", "publish", "down",
+        "up", "logs", "data", "fixtures", "update",
+    }
+)  # fmt: skip
 _SPLIT: Final = re.compile(r"[:/._-]+")
 _SCRIPT: Final = re.compile(r"\.(?:sh|bash|zsh|ps1|mjs|cjs|js|ts|rb|py|pl)$")
 _LABEL: Final = re.compile(r"^\[[\w:.-]{1,40}\] ?", re.MULTILINE)

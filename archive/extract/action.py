@@ -1,0 +1,177 @@
+"""Pure. What a round was for: plan, implement, fix or review."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from archive.record import Action, FileChange
+
+from .prose import Speech, strip_injected
+from .view import RoundView
+
+_HEAD: Final = 4000
+
+# Words of a request, by what they ask for. The first group that a request matches by weight wins.
+_FIX: Final = re.compile(
+    r"\b(?:fix(?:es|ed|ing)?|bugs?|broken?|breaks|crash(?:es|ing)?|regression|errors?|fail(?:s|ed|ing|ure)"
+    r"?s?|wrong|incorrect(?:ly)?|doesn[’']?t work|not work(?:ing)?|issue text|traceback|exception"
+    r"|resolve|repair|debug|hotfix|conflicts?|address (?:the|this|these|all)?|feedback|comments? on|typo"
+    r"|solv(?:e|ing)|missing|shouldn[’']?t|instead of \w+ing|the issue was|corrupt(?:ed)?|stale|leak"
+    r"|panic|hangs?|flaky|timeouts?|but (?:the|it|this|now|when|i)|isn[’']?t|aren[’']?t|won[’']?t"
+    r"|can[’']?t|still (?:not|says|shows|get|see|fails?))\b|修复|修復|修正|错误|錯誤|报错|報錯|失败|失敗|崩溃|崩潰|问题|問題|故障",
+    re.IGNORECASE,
+)
+_IMPLEMENT: Final = re.compile(
+    r"\b(?:add(?:s|ed|ing)?|implement(?:s|ed|ing)?|creat(?:e|es|ing)|build|mak(?:e|ing)|writ(?:e|ing)"
+    r"|introduce|support|extend|refactor(?:ing)?|rename|remov(?:e|ing)|delet(?:e|ing)|updat(?:e|ing)"
+    r"|chang(?:e|ing)|replac(?:e|ing)|convert|migrat(?:e|ing)|upgrade|bump|install|set ?up|configure"
+    r"|generate|port|move|integrat(?:e|ing)|enable|disable|hide|push|commit|merge|release|deploy|run"
+    r"|publish|rebase|use|let[’']?s|document|optimi[sz]e|improve|simplify|extract|license)\b"
+    r"|实现|實現|添加|新增|增加|创建|創建|编写|編寫|重构|重構|删除|刪除|修改|更新|升级|升級|支持|提交|部署|优化|優化",
+    re.IGNORECASE,
+)
+_PLAN: Final = re.compile(
+    r"\b(?:plan(?:s|ning)?|propos(?:e|al|als)|design(?:s|ing)?|architect(?:ure)?|roadmap|rfc|brainstorm"
+    r"|break (?:it |this )?down|estimate|outline|spec(?:ification)?|create (?:the )?(?:beads?|tickets?"
+    r"|issues?|tasks?|epics?|stories)|log an? .{0,40}(?:issue|ticket|improvement|task)|think through"
+    r"|how (?:would|should) (?:we|you|i))\b|计划|計劃|规划|規劃|方案|设计|設計|拆分",
+    re.IGNORECASE,
+)
+_REVIEW: Final = re.compile(
+    r"\b(?:review|audit|analy[sz]e|analysis|investigat(?:e|ing)|explain|explore|understand|compare|check"
+    r"|look (?:at|into|over|through)|take a look|inspect|summari[sz]e|evaluate|assess|verify|validate"
+    r"|what|why|when|where|which|how|is|are|does|do|did|can you (?:tell|show|check|look|explain)"
+    r"|should(?:n[’']?t)? (?:we|it|the|i)|tell me|show me|list|find out|question)\b"
+    r"|评审|評審|审查|審查|检查|檢查|分析|解释|解釋|为什么|為什麼|怎么|怎麼|如何|是否|什么|什麼|看看|看一下",
+    re.IGNORECASE,
+)
+_EXPLICIT_FIX: Final = re.compile(
+    r"\b(?:fix|debug|repair|resolve|solve)\b|修复|修復|修一下", re.IGNORECASE
+)
+_MAKE_GREEN: Final = re.compile(
+    r"\b(?:run|check|ensure|verify|make sure|get)\b[^.\n]{0,80}\b(?:tests?|lint(?:er|ing)?|types?|green"
+    r"|pass(?:es|ing)?|builds?|ci|suite)\b",
+    re.IGNORECASE,
+)
+_IMPERATIVE: Final = re.compile(
+    r"^\W*(?:(?:ok(?:ay)?|yes|yeah|now|then|please|can you|could you|sure|great|and|also|so|next|thanks"
+    r"|thinking again|great)\b[,:;.! ]*)*(?:let[’']?s )?(?:completely |only |just |also )?"
+    r"(add|implement|create|build|make|write|introduce|support|extend|refactor|rename|remove|delete"
+    r"|update|change|replace|convert|migrate|upgrade|bump|install|set ?up|configure|generate|port|move"
+    r"|integrate|enable|disable|hide|push|commit|merge|release|deploy|run|publish|rebase|document"
+    r"|optimi[sz]e|improve|simplify|extract|use|switch|append|put|log)\b",
+    re.IGNORECASE,
+)
+_ISSUE_FRAMES: Final = (
+    ("<issue_description>", "</issue_description>"), ("<pr_description>", "</pr_description>"),
+    ("\nISSUE:\n", "\nINSTRUCTIONS:"), ("# Problem Statement\n", "\nIMPORTANT"),
+    ("GitHub Issue:", "\n## "), ("<issue>", "</issue>"),
+)  # fmt: skip
+_BUG_BODY: Final = re.compile(
+    r"\b(?:bug|error|exception|traceback|incorrect|wrong|fail(?:s|ed|ure)?|crash|broken|unexpected"
+    r"|ignores?|regression|strange|problematic|not work|doesn[’']?t|does not|can[’']?t|cannot|raises?"
+    r"|precision|invalid|missing|should (?:be|return|not)|expected)\b",
+    re.IGNORECASE,
+)
+_PLAN_FILE: Final = re.compile(
+    r"(?:^|/)(?:plans?|rfcs?|specs?|designs?|proposals?|adrs?|roadmaps?|\.beads|beads)/|(?:^|/)(?:plan|"
+    r"design|proposal|roadmap|spec|todo)[\w.-]*\.(?:md|txt|mdx|rst|adoc)$|[-_.]plan\.(?:md|txt|mdx)$",
+    re.IGNORECASE,
+)
+_PLAN_TOOLS: Final = frozenset({"exitplanmode", "exit_plan_mode", "enterplanmode"})
+_TRACKER: Final = re.compile(r"create_issue|create_ticket|createissue|create_task|add_issue")
+_TRACKER_SCRIPT: Final = re.compile(
+    r"\b(?:bd create|gh issue create|glab issue create|jira issue create)\b"
+)
+_ACTS: Final = re.compile(
+    r"\bgit (?:-C \S+ )?(?:commit|push|merge|rebase|cherry-pick|tag|revert|worktree add|checkout -b"
+    r"|switch -c|stash|reset)\b|\bgh (?:pr|release|workflow|repo) (?:create|merge|run|edit|comment)\b"
+    r"|\b(?:npm|yarn|pnpm) publish\b|\bkubectl apply\b|\bterraform apply\b|\bdocker push\b"
+)
+
+
+def find_action(view: RoundView, speech: Sequence[Speech], files: Sequence[FileChange]) -> Action:
+    """The action from what was asked and from what was done; a change outweighs a question."""
+    request = _request(view, speech)
+    if files:
+        if all(_PLAN_FILE.search(f.path) for f in files):
+            return "plan"
+        return _of_change(request, speech)
+    if _planned(view) or (_PLAN.search(request[:_HEAD]) and not _acted(view)):
+        return "plan"
+    if _acted(view):
+        return "fix" if _EXPLICIT_FIX.search(request[:_HEAD]) else "implement"
+    if _asks(request):
+        return "review"
+    if _EXPLICIT_FIX.search(request[:_HEAD]):
+        return "fix"
+    return "implement" if _IMPERATIVE.search(request) else "review"
+
+
+def _request(view: RoundView, speech: Sequence[Speech]) -> str:
+    """What the user asked for: all of the user's messages, or the bare task."""
+    said = [s.text for s in speech if s.role == "user" and not s.answer]
+    text = "\n".join(said) if said else strip_injected(view.task)
+    if body := issue_body(text):
+        return ("fix the bug: " if _BUG_BODY.search(body[:_HEAD]) else "implement: ") + body[:200]
+    return text
+
+
+def issue_body(text: str) -> str:
+    """The issue in a prompt that wraps one in instructions; nothing in any other text."""
+    for opening, closing in _ISSUE_FRAMES:
+        start = text.find(opening, 0, 20_000)
+        if start >= 0:
+            end = text.find(closing, start + len(opening))
+            return text[start + len(opening) : end if end >= 0 else None].strip()
+    return ""
+
+
+def _of_change(request: str, speech: Sequence[Speech]) -> Action:
+    head = request[:_HEAD]
+    if _EXPLICIT_FIX.search(head):
+        return "fix"
+    verb = _IMPERATIVE.search(head)
+    if verb is not None and verb[1].lower() != "run":
+        return "implement"
+    if _MAKE_GREEN.search(head[:400]):
+        return "fix"
+    fixes = len(_FIX.findall(head))
+    builds = len(_IMPLEMENT.findall(head))
+    if fixes == builds == 0:
+        return _by_words_of_assistant(speech)
+    return "fix" if fixes and fixes >= builds * 0.5 else "implement"
+
+
+def _by_words_of_assistant(speech: Sequence[Speech]) -> Action:
+    """A bare "yes": what the assistant says it did decides."""
+    last = next((s.text for s in reversed(speech) if s.role == "assistant"), "")
+    fixes, builds = len(_FIX.findall(last[:_HEAD])), len(_IMPLEMENT.findall(last[:_HEAD]))
+    return "fix" if fixes > builds else "implement"
+
+
+def _asks(request: str) -> bool:
+    head = request.strip()[:_HEAD]
+    if _IMPERATIVE.search(head) and not head.endswith("?"):
+        return False
+    return "?" in head or "？" in head or _REVIEW.search(head) is not None
+
+
+def _planned(view: RoundView) -> bool:
+    return any(
+        run.tool in _PLAN_TOOLS
+        or _TRACKER.search(run.tool)
+        or (run.script and _TRACKER_SCRIPT.search(run.script[:400]))
+        for run in view.runs
+        if run.completed and not run.failed
+    )
+
+
+def _acted(view: RoundView) -> bool:
+    """Whether the round did something lasting that is no file change: a commit, a release."""
+    return any(
+        run.script and not run.refused and run.completed and _ACTS.search(run.script[:4000])
+        for run in view.runs
+    )
