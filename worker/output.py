@@ -187,15 +187,25 @@ def terminal_width() -> int:
     return max(shutil.get_terminal_size().columns, 40)
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> list[str]:
-    """Lines of a table: the first `left` columns to the left, numbers after them to the right."""
+def table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: int = 1,
+    text_last: bool = False,
+) -> list[str]:
+    """Lines of a table: the first `left` columns to the left, numbers after them to the right.
+
+    With `text_last` the last column is text again: where long names wrap, nothing follows them.
+    """
     cells = [tuple(headers), *(tuple(visible_line(cell) for cell in row) for row in rows)]
     widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
+    texts = {*range(left), *([len(headers) - 1] if text_last else [])}
     lines = []
     for row in cells:
         padded = []
         for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
             space = " " * (width - width_of(cell))
-            padded.append(cell + space if index < left else space + cell)
+            padded.append(cell + space if index in texts else space + cell)
         lines.append("  ".join(padded).rstrip())
     return [paint(lines[0], bold=True), *lines[1:]]

@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from streams.event import Event
 
+_WHO = ("role", "tool_name", "tool", "function")
+_WHAT = (
+    *("content", "error", "result", "output", "summary"),
+    *("args", "input", "arguments", "task"),
+)
 _AGES = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000))
 
 
@@ -56,14 +61,12 @@ def moment_of_ms(ms: int) -> str:
 
 
 def telling(event: Event) -> str:
-    """The payload of an event on one line, its message first where it has one."""
-    payload = dict(event.payload)
-    for key in ("content", "task", "result", "summary", "error"):
-        text = payload.get(key)
-        if isinstance(text, str) and text:
-            who = payload.get("role")
-            return f"{who}: {text}" if isinstance(who, str) and who else text
-    return json.dumps(payload, ensure_ascii=False, default=str) if payload else ""
+    """What the payload of an event tells, in short: who, and what was said, done or came of it."""
+    payload = event.payload
+    who = next((payload[key] for key in _WHO if isinstance(payload.get(key), str)), "")
+    what: Any = next((payload[key] for key in _WHAT if payload.get(key)), dict(payload))
+    text = what if isinstance(what, str) else json.dumps(what, ensure_ascii=False, default=str)
+    return f"{who}: {text}" if who else text if what else ""
 
 
 def event_facts(event: Event) -> dict[str, Any]:

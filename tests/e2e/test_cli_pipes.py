@@ -191,7 +191,7 @@ def test_json_of_nothing_is_an_empty_array(shell: Shell) -> None:
 @pytest.mark.usefixtures("long_stream")
 def test_quiet_leaves_data_and_errors_only(shell: Shell) -> None:
     done = shell("$ARES -q streams list; $ARES -q streams show none")
-    assert done.stdout.startswith(b"STREAM")
+    assert done.stdout.startswith(b"HEAD")
     assert done.stderr == b"ares-worker: stream 'none' does not exist\n"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from streams.event import Event
 from worker import output, words
 
 HOSTILE = "a\x1b]52;c;Zm9v\x07b\x1b[2J\x9bc\x7f\u202ed\u2066e\u200ff\u2028g\ud83d\x00\r"
@@ -146,6 +147,22 @@ def test_sizes_read_well(number: int | None, said: str) -> None:
 )
 def test_ages_take_the_largest_fitting_unit(then_ms: int, said: str) -> None:
     assert words.age(then_ms, 100_000_000) == said
+
+
+@pytest.mark.parametrize(
+    ("payload", "told"),
+    [
+        ({"role": "user", "content": "hello"}, "user: hello"),
+        ({"task": "fix it", "result": "done"}, "done"),
+        ({"task": "fix it"}, "fix it"),
+        ({"tool_name": "bash", "args": {"command": "ls"}}, 'bash: {"command": "ls"}'),
+        ({"tool": "bash", "output": "a b", "exit_code": 0}, "bash: a b"),
+        ({"model": "m", "tokens": 3}, '{"model": "m", "tokens": 3}'),
+        ({}, ""),
+    ],
+)
+def test_an_event_tells_its_message_tool_or_result(payload: dict[str, Any], told: str) -> None:
+    assert words.telling(Event("t", payload)) == told
 
 
 def test_a_time_beyond_every_date_is_still_shown() -> None:

@@ -202,10 +202,9 @@ def _write_event(event: Event, *, full: bool) -> None:
 
 
 def _write_table(found: list[StreamLook], now_ms: int) -> None:
-    headers = ("STREAM", "HEAD", "LOG", "SIZE", "ARCHIVED", "OPEN", "ROUNDS", "COMPACTED", "AGE")
+    headers = ("HEAD", "LOG", "SIZE", "ARCHIVED", "OPEN", "ROUNDS", "COMPACTED", "AGE", "STREAM")
     rows = [
         (
-            facts.stream,
             str(facts.head),
             str(facts.retained),
             words.size(facts.log_bytes),
@@ -214,10 +213,11 @@ def _write_table(found: list[StreamLook], now_ms: int) -> None:
             str(facts.state.rounds),
             str(facts.state.compacted_version),
             words.age(facts.last_commit_ms, now_ms),
+            facts.stream,
         )
         for facts in found
     ]
-    header, *lines = output.table(headers, rows)
+    header, *lines = output.table(headers, rows, left=0, text_last=True)
     output.write(header)
     for line, facts in zip(lines, found, strict=True):
         output.write(line)
