@@ -51,6 +51,10 @@ _SECTIONS: Final = (
             "recall": LazyCommand(
                 "worker.commands.recall:recall", "What was decided, changed and verified before."
             ),
+            "record": LazyCommand(
+                "worker.commands.record:record",
+                "Build round records from files, without Redis.",
+            ),
             "segment": LazyCommand(
                 "worker.commands.segment:segment", "Seal, search and forget conversations by hand."
             ),

@@ -79,7 +79,7 @@ def visible_line(text: str) -> str:
 
 def _spelled(found: re.Match[str]) -> str:
     code = ord(found[0])
-    short = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x1B: "\\e"}
+    short = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}
     return short.get(code) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 

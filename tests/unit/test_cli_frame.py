@@ -239,7 +239,7 @@ def test_a_hostile_message_cannot_drive_the_terminal(
     failing: Callable[[BaseException], None], run: Run
 ) -> None:
     failing(errors.UsageError("stream \x1b]52;c;x\x07\u202e"))
-    assert "stream \\e]52;c;x\\x07\\u202e" in run("fail")[2]
+    assert "stream \\x1b]52;c;x\\x07\\u202e" in run("fail")[2]
 
 
 def test_an_error_may_bring_its_own_hint() -> None:

@@ -17,7 +17,7 @@ HOSTILE = "a\x1b]52;c;Zm9v\x07b\x1b[2J\x9bc\x7f\u202ed\u2066e\u200ff\u2028g\ud83
 def test_control_characters_are_spelled_out_and_text_of_any_script_stays() -> None:
     shown = output.visible(HOSTILE)
     assert shown == (
-        "a\\e]52;c;Zm9v\\x07b\\e[2J\\x9bc\\x7f\\u202ed\\u2066e\\u200ff\\u2028g\\ud83d\\x00\\r"
+        "a\\x1b]52;c;Zm9v\\x07b\\x1b[2J\\x9bc\\x7f\\u202ed\\u2066e\\u200ff\\u2028g\\ud83d\\x00\\r"
     )
     assert output.visible("日本 שלום é 👩‍💻\tx\ny") == "日本 שלום é 👩‍💻\tx\ny"
 
@@ -94,7 +94,7 @@ def test_columns_line_up_with_wide_characters_too() -> None:
 
 def test_a_cell_cannot_break_the_table() -> None:
     _, row = output.table(("NAME", "N"), [("a\nb\x1b[2J", "1")])
-    assert row == "a\\nb\\e[2J  1"
+    assert row == "a\\nb\\x1b[2J  1"
 
 
 def test_text_is_clipped_with_a_mark() -> None:
