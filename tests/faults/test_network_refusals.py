@@ -32,12 +32,13 @@ async def test_a_replica_is_named_and_left_when_it_is_promoted(start_server, ten
 
 
 async def test_a_server_that_loads_its_data_is_named_and_works_afterwards(start_server, tenant):
-    server = start_server(aof="always", options=("--aof-use-rdb-preamble", "no"))
+    server = start_server()
     with server.admin() as admin:
         pipe = admin.pipeline(transaction=False)
-        for n in range(2_000):
+        for n in range(1_000):
             pipe.set(f"k{n}", "v")
         pipe.execute()
+        admin.save()
     server.kill()
     server.options = (
         *("--key-load-delay", "2000"),
