@@ -129,3 +129,14 @@ class InvalidQuery(UsageError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class IndexUnusable(TransientError):
+    """The index can't be used now; what it is for can be had from the files.
+
+    `damaged`: its file is broken and may be thrown away.
+    """
+
+    def __init__(self, reason: str, *, damaged: bool) -> None:
+        super().__init__(reason)
+        self.damaged = damaged

@@ -122,7 +122,7 @@ class Folder:
         """Give the folder the mode bits it lacks, where we may: a umask took them, or a crash."""
         with contextlib.suppress(OSError):
             self._fit_mode(
-                self._handle, self._modes.folder | self._disk.handle_facts(self._handle).mode
+                self._handle, self._modes.folder | self._disk.handle_facts(self._handle).permissions
             )
 
     def read(self, name: str) -> bytes | None:
@@ -194,7 +194,7 @@ class Folder:
 
     def _fit_mode(self, handle: int, wanted: int) -> None:
         """Set the mode through the handle; a refusal is fine where the mode already grants it."""
-        found = self._disk.handle_facts(handle).mode
+        found = self._disk.handle_facts(handle).permissions
         wanted |= found & stat.S_ISGID  # how shared folders hand their group on
         if found == wanted:
             return

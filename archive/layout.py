@@ -1,8 +1,9 @@
-"""Pure. Names on the archive volume: `<archive>/<tenant>/<stream_dir>/round_<N>.json`."""
+"""Names on the archive volume: `<archive>/<tenant>/<stream_dir>/round_<N>.json`."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from typing import Final
 
@@ -49,6 +50,12 @@ def round_number(name: str) -> int | None:
     """The round a file name stands for; None where it is no round's file."""
     match = _ROUND.fullmatch(name)
     return int(match[1]) if match else None
+
+
+def index_name(archive: str | os.PathLike[str]) -> str:
+    """Name, in a reader's cache folder, of the index of the archive at this path."""
+    path = os.path.realpath(archive).encode("utf-8", "surrogateescape")
+    return f"{hashlib.sha256(path).hexdigest()[:20]}.sqlite"
 
 
 def mark_name(look_until: int) -> str:

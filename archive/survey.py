@@ -7,14 +7,17 @@ folder for each stream; such rounds belong to the default tenant. All may live s
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeVar
 
 from streams.errors import UsageError
 from streams.event import DEFAULT_TENANT_ID
 from streams.keys import check_tenant
 
+from .disk import FileFacts
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, UnsafePath
 from .files import Folder
 from .layout import round_name, round_number, round_numbers, stream_dir
@@ -22,6 +25,7 @@ from .record import RoundRecord
 from .record_json import Tombstone, stored_from_bytes
 from .volume import Volume
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _UNNAMED = stream_dir("")
 _T = TypeVar("_T")
 
@@ -114,13 +118,17 @@ class Survey:
         self.volume = volume
         self._tenants = frozenset(tenants)
 
+    def wants(self, tenant: str) -> bool:
+        """Whether rounds of `tenant` are asked for."""
+        return not self._tenants or tenant in self._tenants
+
     def folders(self, report: Report) -> Iterator[StreamFolder]:
         """Every folder that may hold rounds, by name; what can't be looked into is reported.
 
         Raises `ArchiveMissing`, or `ArchiveFailure` where the top itself can't be read.
         """
         top = self._kinds()
-        if self._wants(DEFAULT_TENANT_ID) and any(map(round_number, top)):
+        if self.wants(DEFAULT_TENANT_ID) and any(map(round_number, top)):
             yield self._flat()
         for name in self._subfolders((), top, report):
             try:
@@ -128,9 +136,9 @@ class Survey:
             except (ArchiveFailure, UnsafePath) as exc:
                 report(problem(exc))
                 continue
-            if self._wants(DEFAULT_TENANT_ID) and any(map(round_number, below)):
+            if self.wants(DEFAULT_TENANT_ID) and any(map(round_number, below)):
                 yield _plain(name)
-            if is_tenant(name) and self._wants(name):
+            if is_tenant(name) and self.wants(name):
                 for inner in self._subfolders((name,), below, report):
                     yield _own(name, inner)
 
@@ -144,9 +152,9 @@ class Survey:
         found = [
             _own(tenant, own)
             for tenant in self._subfolders((), top, report)
-            if is_tenant(tenant) and self._wants(tenant) and self.exists((tenant, own))
+            if is_tenant(tenant) and self.wants(tenant) and self.exists((tenant, own))
         ]
-        if not self._wants(DEFAULT_TENANT_ID):
+        if not self.wants(DEFAULT_TENANT_ID):
             return found
         if any(map(round_number, top)):
             found.append(self._flat())
@@ -157,6 +165,18 @@ class Survey:
             for folder in self.folders(report)
             if len(folder.parts) == 1 and self.stream_in(folder) == stream
         ]
+
+    def stamps(self, report: Report) -> Iterator[tuple[StreamFolder, FileFacts]]:
+        """Every folder of `folders` with its facts, by one look at each from its parent."""
+        for parent, group in groupby(self.folders(report), lambda folder: folder.parts[:-1]):
+            try:
+                with self.volume.folder(*parent) as opened:
+                    for folder in group:
+                        facts = _stamp(opened, folder)
+                        if facts is not None and facts.kind == "folder":
+                            yield folder, facts
+            except (ArchiveFailure, UnsafePath) as exc:
+                report(problem(exc))
 
     def exists(self, parts: tuple[str, ...]) -> bool:
         """Whether there is a folder at `parts`; a link in its place raises `UnsafePath`."""
@@ -223,9 +243,10 @@ class Survey:
         reported, be it one file or the folder.
         """
         try:
-            places = [Place(folder, number) for number in reversed(self.numbers(folder))]
+            numbers = self.numbers(folder)
             with self.volume.folder(*folder.parts) as opened:
-                for place in places if opened else ():
+                for number in reversed(numbers if opened else ()):
+                    place = Place(folder, number)
                     data = self._content(opened, place, report)
                     if data is not None:
                         yield place, data
@@ -267,17 +288,26 @@ class Survey:
         self, above: tuple[str, ...], kinds: Mapping[str, str], report: Report
     ) -> Iterator[str]:
         for name, kind in sorted(kinds.items()):
-            if kind == "link":
-                report(problem(UnsafePath("/".join((self.volume.path, *above, name)))))
+            path = "/".join((self.volume.path, *above, name))
+            if kind == "link" or not _is_text(name):
+                report(problem(UnsafePath(path.encode(errors="backslashreplace").decode())))
             elif kind == "folder" and not name.startswith("."):
                 yield name
-
-    def _wants(self, tenant: str) -> bool:
-        return not self._tenants or tenant in self._tenants
 
     def _flat(self) -> StreamFolder:
         name = os.path.basename(os.path.realpath(self.volume.path))  # noqa: PTH119
         return StreamFolder(DEFAULT_TENANT_ID, (), name)
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is UTF-8: the system hands others over with stray surrogates in them."""
+    return name.isascii() or not _SURROGATE.search(name)
+
+
+def _stamp(parent: Folder | None, folder: StreamFolder) -> FileFacts | None:
+    if parent is None or not folder.parts:
+        return parent.facts() if parent else None
+    return parent.file_facts(folder.parts[-1])
 
 
 def _own(tenant: str, folder: str) -> StreamFolder:

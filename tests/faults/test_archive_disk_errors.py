@@ -6,6 +6,7 @@ import contextlib
 import errno
 import itertools
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -268,8 +269,8 @@ def test_a_refused_mode_is_tolerated_where_it_already_grants_what_was_asked(tmp_
 
         def handle_facts(self, handle: int) -> FileFacts:
             real = super().handle_facts(handle)
-            mode = found if real.kind == "file" else real.mode
-            return FileFacts(real.device, real.inode, mode, real.size, real.mtime_ns, real.kind)
+            mode = stat.S_IFREG | found if real.kind == "file" else real.mode
+            return real._replace(mode=mode)
 
     writer = FileArchiveWriter(tmp_path, disk=FixedModes())
     if fits:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -228,7 +229,8 @@ class SimulatedDisk:
         return self._describe(self._handles[handle].node)
 
     def _describe(self, node: _Node) -> FileFacts:
-        return FileFacts(1, node.inode, node.mode, len(node.data), node.mtime_ns, node.kind)
+        kind = stat.S_IFDIR if node.kind == "folder" else stat.S_IFREG
+        return FileFacts(1, node.inode, kind | node.mode, len(node.data), node.mtime_ns)
 
     def _space(self, handle: int) -> Space:
         return Space(1 << 30, 1 << 31)

@@ -1,0 +1,145 @@
+"""Recalls rounds: what did we decide, change and verify? With or without an index, alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from .disk import Disk
+from .failures import ArchiveFailure, IndexUnusable, RoundDamaged, UnsafePath
+from .layout import index_name
+from .recall_guard import matches_in_time
+from .recall_query import NO_FILTERS, Filters, Query
+from .recall_scan import scan
+from .survey import ArchivedRound, Place, Problem, Report, StreamFolder, Survey, problem
+from .volume import Volume
+
+Progress = Callable[[int], None]
+"""Told now and then how many rounds a first index has taken in."""
+
+
+class Recall:
+    """Searches the archive at `directory`, of `tenants` only where some are given.
+
+    `cache` is a folder of this reader's own for an index, made and refreshed as needed; None
+    searches the files. Where the index can't be used, the files are searched too.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        tenants: Sequence[str] = (),
+        cache: Path | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        self._survey = Survey(Volume(directory, disk=disk), tenants)
+        self._tenants = tuple(tenants)
+        self._index = None if cache is None else cache / index_name(directory)
+
+    def query(
+        self,
+        query: Query,
+        filters: Filters = NO_FILTERS,
+        *,
+        limit: int | None = None,
+        report: Report | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[ArchivedRound]:
+        """The rounds that match, newest first, each read from the archive when it is its turn.
+
+        `report` is told of every file and folder that can't be read, before the first round
+        comes; `progress` how many rounds a first index has taken in. Raises `ArchiveMissing`,
+        `ArchiveFailure` where the archive's top can't be read, and `InvalidQuery` for a pattern
+        that takes too long.
+        """
+        told: set[Problem] = set()
+
+        def tell(trouble: Problem) -> None:
+            if trouble not in told:
+                told.add(trouble)
+                if report is not None:
+                    report(trouble)
+
+        given = 0
+        for place in self._places(query, filters, limit, tell, progress):
+            if limit is not None and given >= limit:
+                return
+            found = self._look(place, tell)
+            if found is not None and filters.accept(found) and matches_in_time(query, found):
+                given += 1
+                yield found
+
+    def _places(
+        self,
+        query: Query,
+        filters: Filters,
+        limit: int | None,
+        report: Report,
+        progress: Progress | None,
+    ) -> Iterator[Place]:
+        proposed: set[Place] = set()
+        # One stream is soon read, and a pattern needs the text as it was written.
+        if self._index is not None and not filters.streams and query.pattern is None:
+            for may_be_made_anew in (True, False):
+                try:
+                    for place in self._indexed(
+                        self._index, query, filters, limit, report, progress
+                    ):
+                        if place not in proposed:
+                            proposed.add(place)
+                            yield place
+                    return
+                except IndexUnusable as exc:
+                    if not (exc.damaged and may_be_made_anew and _drop(self._index)):
+                        break
+        for place in scan(
+            self._survey, self._folders(filters, report), query, filters, limit=limit, report=report
+        ):
+            if place not in proposed:
+                yield place
+
+    def _folders(self, filters: Filters, report: Report) -> Iterable[StreamFolder]:
+        if not filters.streams:
+            return self._survey.folders(report)
+        found = (self._survey.folders_of(stream, report) for stream in filters.streams)
+        return dict.fromkeys(folder for folders in found for folder in folders)
+
+    def _look(self, place: Place, report: Report) -> ArchivedRound | None:
+        """The round as it stands now: it may have rotated away or been erased meanwhile."""
+        try:
+            found = self._survey.read(place)
+        except (RoundDamaged, UnsafePath, ArchiveFailure) as exc:
+            report(problem(exc))
+            return None
+        return found if isinstance(found, ArchivedRound) else None
+
+    def _indexed(
+        self,
+        path: Path,
+        query: Query,
+        filters: Filters,
+        limit: int | None,
+        report: Report,
+        progress: Progress | None,
+    ) -> Iterator[Place]:
+        from .index import RecallIndex  # SQLite is loaded where it is used
+
+        index = RecallIndex(path)
+        try:
+            index.refresh(self._survey, report, progress)
+            yield from index.candidates(query, filters, tenants=self._tenants, limit=limit)
+        finally:
+            index.close()
+
+
+def _drop(path: Path) -> bool:
+    """Throw a damaged index away; whether that could be done."""
+    from .index import remove_index
+
+    try:
+        remove_index(path)
+    except IndexUnusable:
+        return False
+    return True

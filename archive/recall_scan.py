@@ -1,0 +1,121 @@
+"""Finds rounds by reading every file: bytes first, so that most files are never decoded."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from .failures import RecordDamaged, RoundDamaged
+from .recall_guard import matches_in_time
+from .recall_query import Filters, Query, newest_first
+from .recall_text import fold
+from .record_json import check_bytes
+from .survey import ArchivedRound, Place, Report, StreamFolder, Survey, problem
+
+ASCII_WHEN_FOLDED: Final = "ßİŉſ\u037eẚẞ\u1fef\u212aﬀﬁﬂﬃﬄﬅﬆ"
+"""The letters beyond ASCII whose folded form contains an ASCII letter. A test finds them all."""
+
+_FOLDS_TO_ASCII: Final = re.compile(b"|".join(c.encode() for c in ASCII_WHEN_FOLDED))
+_ASCII: Final = bytes(range(128))
+_ESCAPED_IN_JSON: Final = re.compile('["\\\\\x00-\x1f\x7f]+')
+_ASCII_RUN: Final = re.compile("[\x20-\x7e]+")
+
+
+def scan(
+    survey: Survey,
+    folders: Iterable[StreamFolder],
+    query: Query,
+    filters: Filters,
+    *,
+    limit: int | None,
+    report: Report,
+) -> list[Place]:
+    """Places of the rounds that match, newest first; of the newest `limit` where there is one.
+
+    Every file is checked for damage, whether it could match or not.
+    """
+    found = (
+        (newest_first(item), item.place)
+        for folder in folders
+        for item in _matching(survey, folder, query, filters, report)
+    )
+    ordered = sorted(found) if limit is None else heapq.nsmallest(limit, found)
+    return [place for _, place in ordered]
+
+
+def _matching(
+    survey: Survey, folder: StreamFolder, query: Query, filters: Filters, report: Report
+) -> Iterator[ArchivedRound]:
+    could_match = prefilter(query)
+    for place, data in survey.contents(folder, report):
+        try:
+            if not could_match(data):
+                check_bytes(data)
+                continue
+            found = survey.decode(place, data)
+        except RoundDamaged as exc:
+            report(problem(exc))
+            continue
+        except RecordDamaged as exc:
+            report(problem(RoundDamaged(f"{survey.volume.path}/{place.path}", exc.detail)))
+            continue
+        if (
+            isinstance(found, ArchivedRound)
+            and filters.accept(found)
+            and matches_in_time(query, found)
+        ):
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class _Needle:
+    """What of a needle can be looked for without decoding a file."""
+
+    ascii_run: bytes
+    fragment: str
+    """Empty where the needle is ASCII: then the run says it all."""
+
+
+def prefilter(query: Query) -> Callable[[bytes], bool]:
+    """A test of a round file's bytes: False only where the query certainly doesn't match."""
+    needles = [_prepare(needle) for needle in query.needles]
+
+    def could_match(data: bytes) -> bool:
+        lowered = data.lower()
+        if all(needle.ascii_run in lowered for needle in needles):
+            return all(_in_folded(needle.fragment, data) for needle in needles)
+        return _may_hide_ascii(data)
+
+    return could_match
+
+
+def _prepare(needle: str) -> _Needle:
+    pieces = _ESCAPED_IN_JSON.split(needle)
+    runs = [run for piece in pieces for run in _ASCII_RUN.findall(piece)]
+    fragment = "" if needle.isascii() else max(pieces, key=len)
+    return _Needle(max(runs, key=len, default="").encode(), fragment)
+
+
+def _in_folded(fragment: str, data: bytes) -> bool:
+    if not fragment or b"\\" in data:
+        return True  # a mark behind an escape composes with the wrong letter
+    if data.isascii():
+        return fragment.isascii()
+    try:
+        return fragment in fold(data.decode())
+    except UnicodeDecodeError:
+        return True
+
+
+def _may_hide_ascii(data: bytes) -> bool:
+    """Whether an ASCII letter may stand in a file without standing in its bytes."""
+    if _has_escapes(data):
+        return True
+    return not data.isascii() and bool(_FOLDS_TO_ASCII.search(data.translate(None, _ASCII)))
+
+
+def _has_escapes(data: bytes) -> bool:
+    return b"\\" in data and (b"\\u" in data or b"\\/" in data)
