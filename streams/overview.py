@@ -111,8 +111,12 @@ class Overview:
 def _facts(stream: str, replies: Sequence[Reply], memory: Reply) -> StreamLook:
     raw_head, length, raw_state, summaries, score = replies
     failed = next((reply for reply in replies if isinstance(reply, Exception)), None)
-    head = Head() if isinstance(raw_head, Exception) else Head.parse(raw_head)
-    state = StreamState() if isinstance(raw_state, Exception) else StreamState.parse(raw_state)
+    head, state = Head(), StreamState()
+    try:
+        head = head if isinstance(raw_head, Exception) else Head.parse(raw_head)
+        state = state if isinstance(raw_state, Exception) else StreamState.parse(raw_state)
+    except ValueError as exc:
+        failed = exc
     retained = _number(length)
     return StreamLook(
         stream=stream,
@@ -128,7 +132,7 @@ def _facts(stream: str, replies: Sequence[Reply], memory: Reply) -> StreamLook:
 
 def _contradiction(promised: int, retained: int, failed: Exception | None) -> str:
     if failed is not None:
-        return f"one of its keys has a foreign type ({failed})"
+        return f"somebody else wrote one of its keys ({failed})"
     if retained != promised:
         return f"its log holds {retained} events, head and state promise {promised}"
     return ""

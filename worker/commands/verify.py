@@ -1,0 +1,124 @@
+"""`verify`: logs, state, summaries and archive checked against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from worker import output, words
+from worker.cli_classes import AresCommand, json_option
+from worker.exit_codes import ExitCode
+from worker.invocation import Invocation, pass_invocation
+
+if TYPE_CHECKING:
+    from streams.redis_store import RedisEventStore
+    from worker.settings import Settings
+    from worker.verify_rules import Finding
+    from worker.verifying import Checked
+
+
+@click.command("verify", cls=AresCommand)
+@click.argument("stream", required=False)
+@json_option("one object with the findings")
+@pass_invocation
+def verify(invocation: Invocation, stream: str | None, as_json: bool) -> int:
+    """Check that log, state, summaries and round files agree, of STREAM or of all.
+
+    Reads everything, changes nothing, and may run beside workers. Prints one line a finding and
+    exits 1 when there is one; notes (a fork, a round just published) are none. The result of
+    checking all is kept in Redis for the workers' metrics.
+
+    \b
+    Examples:
+      ares-worker verify
+      ares-worker verify session-42 --json | jq '.findings[].detail'
+    """
+    from worker.sessions import with_each_store
+
+    result = _Result(as_json=as_json)
+
+    async def check(store: RedisEventStore, settings: Settings) -> None:
+        await _check(store, settings, stream, result)
+
+    with_each_store(invocation, check)
+    if as_json:
+        output.write_json(result.document())
+    else:
+        output.write(result.in_words())
+    return ExitCode.NO if result.findings else ExitCode.DONE
+
+
+@dataclass(slots=True)
+class _Result:
+    """What was found and looked at, of all tenants."""
+
+    as_json: bool
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[Finding] = field(default_factory=list)
+    streams: int = 0
+    events: int = 0
+    rounds: int = 0
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, and show it at once where a person waits."""
+        (self.notes if finding.is_note else self.findings).append(finding)
+        if not self.as_json:
+            mark = "note" if finding.is_note else "FOUND"
+            color = "yellow" if finding.is_note else "red"
+            where = f"{finding.tenant}/{finding.stream}" if finding.stream else finding.tenant
+            text = output.visible_line(f"{where}: {finding.kind}: {finding.detail}")
+            output.write(f"{output.paint(f'{mark:<5}', fg=color)}  {text}")
+
+    def count(self, checked: Checked) -> None:
+        """Add what was looked at in one tenant."""
+        self.streams += checked.streams
+        self.events += checked.events
+        self.rounds += checked.rounds
+
+    def document(self) -> dict[str, object]:
+        """The answer for `--json`."""
+        return {
+            "ok": not self.findings,
+            "checked": {"streams": self.streams, "events": self.events, "rounds": self.rounds},
+            "findings": [_as_json(finding) for finding in sorted(self.findings)],
+            "notes": [_as_json(finding) for finding in sorted(self.notes)],
+        }
+
+    def in_words(self) -> str:
+        """The last line for a person."""
+        looked_at = (
+            f"{words.count(self.streams, 'stream')}, {words.count(self.events, 'event')} in logs "
+            f"and {words.count(self.rounds, 'round')} in the archive"
+        )
+        result = words.count(len(self.findings), "finding") if self.findings else "all agree"
+        return f"Checked {looked_at}: {result}."
+
+
+async def _check(
+    store: RedisEventStore, settings: Settings, stream: str | None, result: _Result
+) -> None:
+    from archive.reader import FileArchiveReader
+    from worker.verifying import Verifier
+
+    reader = FileArchiveReader(settings.archive.dir, tenants=(store.tenant,))
+    verifier = Verifier(store, reader)
+    before = len(result.findings)
+    if stream is not None:
+        for finding in await verifier.verify_stream(stream):
+            result.add(finding)
+    else:
+        async for finding in verifier.verify():
+            result.add(finding)
+        await verifier.note_result(len(result.findings) - before, store.clock())
+    result.count(verifier.checked)
+
+
+def _as_json(finding: Finding) -> dict[str, str]:
+    return {
+        "tenant": finding.tenant,
+        "stream": finding.stream,
+        "kind": finding.kind,
+        "detail": finding.detail,
+    }
