@@ -82,8 +82,8 @@ def fill_schema(text: str) -> str:
 
 def _block() -> str:
     lines = [
-        "# Settings of the worker, one to one; null: the worker's own default. Write durations as",
-        "# 500ms, 30s, 5m, 12h or 7d, sizes in bytes or as 8MiB.",
+        "# Settings of the worker, one to one. Write durations as 500ms, 30s, 5m, 12h or 7d, and",
+        "# sizes in bytes or as 8MiB.",
         "config:",
     ]
     section = ""
@@ -100,16 +100,22 @@ def _block() -> str:
 
 
 def _schema() -> dict[str, Any]:
-    top: dict[str, Any] = _closed()
+    """Closed; what has a default is required, since null would take it away from the templates."""
+    top = _table()
     for key, field in mirrored().items():
         table, _, name = key.rpartition(".")
-        target = top["properties"].setdefault(table, _closed()) if table else top
+        target = top
+        if table:
+            target = top["properties"].setdefault(table, _table())
         target["properties"][name] = _property(field) | CHART_BOUNDS.get(key, {})
+        if default(key) is not None:
+            target["required"].append(name)
+    top["required"] += [name for name in top["properties"] if name not in top["required"]]
     return top
 
 
-def _closed() -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": False, "properties": {}}
+def _table() -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 
 
 def _property(field: FieldInfo) -> dict[str, Any]:

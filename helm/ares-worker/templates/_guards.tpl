@@ -95,14 +95,25 @@
 {{- if le (float64 .Values.terminationGracePeriodSeconds) $drain -}}
 {{- $problems = append $problems (printf "terminationGracePeriodSeconds %v must be above config.worker.drain_timeout %v, or work is killed while it is being finished" .Values.terminationGracePeriodSeconds $config.worker.drain_timeout) -}}
 {{- end -}}
-{{- if lt $drain (divf (float64 $config.redis.block_ms) 1000.0) -}}
-{{- $problems = append $problems (printf "config.worker.drain_timeout %v is below config.redis.block_ms %v" $config.worker.drain_timeout $config.redis.block_ms) -}}
+{{- $block := int $config.redis.block_ms -}}
+{{- $socket := int $config.redis.socket_timeout_ms -}}
+{{- $retention := $config.retention -}}
+{{- $retire := include "ares-worker.seconds" $retention.stream_ttl | float64 -}}
+{{- $forget := include "ares-worker.seconds" $retention.forget_after | float64 -}}
+{{- /* The worker would refuse these too, but only once its pod runs. */ -}}
+{{- range $rule := list
+  (list (gt (add $block 1000) $socket) "redis.block_ms" $block "redis.socket_timeout_ms" $socket "1000 below")
+  (list (gt (mul 2 $block) (int $config.sequencer.lease_ttl_ms)) "redis.block_ms" $block "sequencer.lease_ttl_ms" $config.sequencer.lease_ttl_ms "at most half of")
+  (list (lt $drain (divf $block 1000)) "redis.block_ms" $block "worker.drain_timeout" $config.worker.drain_timeout "at most")
+  (list (le (int $config.archive.claim_idle_ms) $socket) "redis.socket_timeout_ms" $socket "archive.claim_idle_ms" $config.archive.claim_idle_ms "below")
+  (list (gt (int $config.worker.backoff_min_ms) (int $config.worker.backoff_max_ms)) "worker.backoff_min_ms" $config.worker.backoff_min_ms "worker.backoff_max_ms" $config.worker.backoff_max_ms "at most")
+  (list (ge (int $config.compaction.keep_recent) (int $config.compaction.threshold)) "compaction.keep_recent" $config.compaction.keep_recent "compaction.threshold" $config.compaction.threshold "below")
+  (list (gt (int $retention.feed_keep) (int $retention.feed_max)) "retention.feed_keep" $retention.feed_keep "retention.feed_max" $retention.feed_max "at most")
+  (list (and (gt $forget 0.0) (lt $forget $retire)) "retention.stream_ttl" $retention.stream_ttl "retention.forget_after" $retention.forget_after "at most")
+-}}
+{{- if first $rule -}}
+{{- $problems = append $problems (printf "config.%s %v must be %s config.%s %v" (index $rule 1) (index $rule 2) (index $rule 5) (index $rule 3) (index $rule 4)) -}}
 {{- end -}}
-{{- if gt (add (int $config.redis.block_ms) 1000) (int $config.redis.socket_timeout_ms) -}}
-{{- $problems = append $problems (printf "config.redis.block_ms %v must be 1000 below config.redis.socket_timeout_ms %v, or an idle read counts as a dead connection" $config.redis.block_ms $config.redis.socket_timeout_ms) -}}
-{{- end -}}
-{{- if ge (int $config.compaction.keep_recent) (int $config.compaction.threshold) -}}
-{{- $problems = append $problems (printf "config.compaction.keep_recent %v must be below config.compaction.threshold %v" $config.compaction.keep_recent $config.compaction.threshold) -}}
 {{- end -}}
 {{- if $config.worker.name -}}
 {{- $problems = append $problems "config.worker.name would give all pods one name in leases and groups; leave it null" -}}
