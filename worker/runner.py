@@ -68,6 +68,7 @@ class Runner:
         while not stop.is_set():
             try:
                 if not await part.work():
+                    self._readiness.passes(part.name)  # now: a rest may be long
                     await part.rest(stop)
             except AresError as exc:
                 cause = self._failing(part, exc)

@@ -1,0 +1,134 @@
+"""`ares-worker` as a user starts it: processes of their own, to drain, freeze and kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from .redis_server import die_with_parent, free_port
+from .waiting import eventually_sync
+
+PROGRAM = (sys.executable, "-P", "-m", "worker.cli")
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """One Redis and one archive, and the settings beside them, for whatever works on both."""
+
+    redis_url: str
+    archive: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of its processes: nothing of the caller's own settings."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("ARES_")}
+        return {
+            **inherited,
+            "ARES_REDIS_URL": self.redis_url,
+            "ARES_ARCHIVE_DIR": str(self.archive),
+            **self.settings,
+        }
+
+    def call(self, *args: str, code: int = 0, timeout_s: float = 120) -> str:
+        """Run a command to its end and return its stdout; it must exit with `code`."""
+        done = subprocess.run(
+            [*PROGRAM, *args],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+        )
+        assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def json(self, *args: str, code: int = 0) -> Any:
+        """Run a command with `--json`; the document it prints."""
+        return json.loads(self.call(*args, "--json", code=code))
+
+    def worker(self, *args: str) -> WorkerProcess:
+        """A worker; use as a context manager."""
+        return WorkerProcess(self, *args)
+
+    def rounds(self) -> dict[str, bytes]:
+        """Every round file below the archive by its path there, with its content."""
+        return {
+            path.relative_to(self.archive).as_posix(): path.read_bytes()
+            for path in sorted(self.archive.rglob("round_*.json"))
+        }
+
+
+class WorkerProcess:
+    """`ares-worker run`; leaving the block ends it by SIGTERM and demands exit 0."""
+
+    def __init__(self, installation: Installation, *args: str) -> None:
+        self._installation, self._args = installation, args
+        self.port = free_port()
+
+    def __enter__(self) -> Self:
+        self._log = (self._installation.archive.parent / f"worker-{self.port}.log").open("w+")
+        self.process = subprocess.Popen(
+            [*PROGRAM, "run", "--metrics-port", str(self.port), *self._args],
+            env=self._installation.environment,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent,  # noqa: PLW1509  # async-signal-safe: one prctl
+        )
+        return self
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(40)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+        self._log.close()
+        if kind is None and not self._killed:
+            assert self.process.returncode == 0, self.log()
+
+    _killed = False
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._killed = True
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self) -> None:
+        """SIGSTOP: alive and doing nothing, as after a long pause of its machine."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def log(self) -> str:
+        """Everything the worker said so far."""
+        return Path(self._log.name).read_text()
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and text of `/livez`, `/readyz` or `/metrics`; 0 while nothing answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as reply:
+                return reply.status, reply.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read().decode()
+        except OSError:
+            return 0, ""
+
+    def wait_ready(self) -> Self:
+        """Until `/readyz` says 200."""
+        eventually_sync(lambda: self.get("/readyz")[0] == 200, 30, hint="worker is ready")
+        return self
