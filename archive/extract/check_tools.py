@@ -69,7 +69,7 @@ _PROBLEMS: Final = r"^✖ ([1-9]\d*) problems? \([1-9]\d* errors?"
 TOOLS: Final[tuple[CheckTool, ...]] = (
     # Python
     _tool(
-        "pytest", "test", "pytest, py.test, hatch test", " passed| failed| error| skipped|no tests "
+        "pytest", "test", "pytest, py.test, hatch test", " passed| failed| error| skipped|FAILED |no tests "
         "ran| deselected|ERROR| xfailed",
         ("fail", r"^(?:=+ )?(?:\d+ [a-z]+, )*\d+ (?:failed|errors?)\b(?:, \d+ [a-z]+)* in \d"),
         ("fail", r"^(?:FAILED|ERROR) [^\s:]+\.py\b|^E       |^INTERNALERROR>"
@@ -337,7 +337,7 @@ TOOLS: Final[tuple[CheckTool, ...]] = (
         silent=True,
     ),
     _tool(
-        "phpunit", "test", "phpunit, pest, artisan test", "FAILURES!|ERRORS!|OK (|OK, but|Tests: "
+        "phpunit", "test", "phpunit, pest, php artisan test", "FAILURES!|ERRORS!|OK (|OK, but|Tests: "
         "|No tests executed",
         ("fail", r"^(?:FAILURES|ERRORS)!|^ *Tests: +(?:\d+ [a-z]+, )*[1-9]\d* failed"),
         ("pass", r"^OK \(|^OK, but |^ *Tests: +(?:\d+ [a-z]+, )*\d+ passed"),

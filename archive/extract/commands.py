@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from .shell import Command, parse_script
 
+_WORD: Final = re.compile(r"[\w.+-]+")
 _MAX_NESTING: Final = 4
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
 _PYTHONS: Final = ("python", "pypy")
@@ -30,6 +32,7 @@ _PREFIX_PAIRS: Final = {
     ("docker-compose", "exec"): 1, ("docker-compose", "run"): 1, ("doppler", "run"): 0,
     ("op", "run"): 0, ("dotenvx", "run"): 0, ("uv", "tool"): 1,
 }  # fmt: skip
+_PAIRED: Final = frozenset(name for name, _ in _PREFIX_PAIRS)
 _VALUE_OPTIONS: Final = frozenset(
     {
         "-u", "-n", "-e", "-w", "-p", "-C", "-k", "-s", "-g", "-I", "-L", "-P", "-d", "-W",
@@ -43,27 +46,26 @@ _VALUE_OPTIONS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A program and its arguments as run; `place` is that of its command in the script."""
+    """A program and its arguments as run; `name` is the program without folder and extension."""
 
+    name: str
     words: tuple[str, ...]
     command: Command
-    place: int
-
-    @property
-    def name(self) -> str:
-        """The program, without folder and extension."""
-        return program_name(self.words[0])
 
 
 def program_name(word: str) -> str:
     """`word` as a program's name: last path part, lower case, no Windows extension."""
-    name = word.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].lower()
+    name = word.lower()
+    if "/" in name or "\\" in name:
+        name = name.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
+    if "." not in name:
+        return name
     return name.removesuffix(".exe").removesuffix(".cmd")
 
 
 def invocations(commands: Sequence[Command], nesting: int = 0) -> Iterator[Invocation]:
     """Every program that a script runs, in order, including those of `sh -c` scripts."""
-    for place, command in enumerate(commands):
+    for command in commands:
         words = _unwrap(command.words)
         if not words:
             continue
@@ -77,9 +79,14 @@ def invocations(commands: Sequence[Command], nesting: int = 0) -> Iterator[Invoc
                     inner.command.joiner or command.joiner,
                     piped,
                 )
-                yield Invocation(inner.words, origin, place)
+                yield Invocation(inner.name, inner.words, origin)
         else:
-            yield Invocation(words, command, place)
+            yield Invocation(program_name(words[0]), words, command)
+
+
+def names_any(script: str, names: frozenset[str]) -> bool:
+    """Whether one of `names` is a word of `script`: a cheap look before it is parsed."""
+    return not names.isdisjoint(_WORD.findall(script)) or ("python" in names and "python" in script)
 
 
 def positional(words: Sequence[str], start: int = 1) -> list[str]:
@@ -109,7 +116,7 @@ def _unwrap(words: tuple[str, ...]) -> tuple[str, ...]:
         if name in ("docker", "podman") and len(words) > 2 and words[1] == "compose":
             words = (f"{name}-compose", *words[2:])
             name = words[0]
-        second = _first_argument(words)
+        second = _first_argument(words) if name in _PAIRED else 0
         if name in _PREFIXES:
             words = _after(words, 1, _PREFIXES[name])
         elif second and (name, words[second]) in _PREFIX_PAIRS:

@@ -64,27 +64,32 @@ def was_done(run: ToolRun) -> bool:
 def apply_tool(run: ToolRun, ledger: Ledger, roots: Roots, opened: str) -> bool:
     """Book what a file tool did; False where `run` is no file tool."""
     arguments = run.arguments
-    patch = _patch_of(run)
-    if patch:
+    editor = _is_editor(arguments)
+    if run.script and not editor:
+        return False
+    if patch := _patch_of(run):
         if was_done(run):
             directory = run.directory or roots.directory
             for change in read_patch(patch):
                 book(change, ledger, directory, run.index, path_argument(arguments))
         return True
     raw = path_argument(arguments) or (opened if _first(arguments, _OLD_KEYS) is not None else "")
-    if not raw or (run.script and not _is_editor(arguments)):
+    if not raw:
         return False
-    path = join(run.directory or roots.directory, raw)
-    verb = str(arguments.get("command") or run.tool) if _is_editor(arguments) else run.tool
-    if not was_done(run):
-        return True
-    if verb == "undo_edit":
-        ledger.undo(path)
-    elif _READERS.search(verb) and _first(arguments, _NEW_KEYS) is None:
-        ledger.saw(path, _shown(run))
-    else:
-        _apply(run, verb, path, ledger)
+    verb = str(arguments["command"]) if editor else run.tool
+    reads = _READERS.search(verb) is not None and _first(arguments, _NEW_KEYS) is None
+    if reads:
+        if not run.failed:
+            ledger.saw(_place(run, raw, roots), _shown(run))
+    elif was_done(run):
+        _apply(run, verb, _place(run, raw, roots), ledger)
     return True
+
+
+def _place(run: ToolRun, raw: str, roots: Roots) -> str:
+    if raw[:1] in ("/", "~"):
+        return join("", raw)
+    return join(run.directory or roots.directory, raw)
 
 
 def book(
@@ -106,7 +111,8 @@ def book(
 
 def opened_file(run: ToolRun, before: str) -> str:
     """The file that an editor with a current file shows after `run`."""
-    match = _OPEN_FILE.search(run.output[:400])
+    head = run.output[:400]
+    match = _OPEN_FILE.search(head) if "[File: " in head else None
     return match[1] if match else before
 
 
@@ -117,6 +123,9 @@ def window_lines(output: str) -> dict[int, str]:
 
 def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
     arguments = run.arguments
+    if verb == "undo_edit":
+        ledger.undo(path)
+        return
     old, new = _first(arguments, _OLD_KEYS), _first(arguments, _NEW_KEYS)
     edits = arguments.get("edits") or arguments.get("ReplacementChunks")
     content = _first(arguments, _CONTENT_KEYS)

@@ -34,6 +34,7 @@ _CODEX_HEAD: Final = re.compile(
     r"(?:Process [^\n]*\n)?(?:Original token count: \d+\n)?(?:Total output lines: \d+\n)?"
     r"Output:(?:\n|\Z)"
 )
+_CODEX_STARTS: Final = ("Ch", "Ex", "Wa", " E", "\nE")
 _GEMINI_HEAD: Final = re.compile(r"^(?:Output|Stdout): ", re.MULTILINE)
 _GEMINI_TAIL: Final = re.compile(r"^(?:Error|Stderr): ", re.MULTILINE)
 _CLAUDE_HEAD: Final = re.compile(r"\A\s*Exit code:? -?\d+\n")
@@ -43,6 +44,7 @@ _PROMPT_TAIL: Final = re.compile(
     r"|\n\[The command (?:completed|finished) with exit code [^\n]*(?:\n\[[^\n]*)*\s*"
     r")\Z"
 )
+_PROMPT_ENDS: Final = ("$", ">", "]")
 _CURRENT_DIRECTORY: Final = re.compile(
     r"^\(Current directory: ([^\n)]+)\)|^Shell cwd was reset to ([^\n]+)", re.MULTILINE
 )
@@ -57,24 +59,34 @@ def unwrap(text: str) -> tuple[str, int | None]:
             return text[start + 8 : end if end >= 0 else None].strip("\n"), code
     if text.startswith("Command: ") and (head := _GEMINI_HEAD.search(text)):
         return _gemini_body(text, head.end()), code
-    if match := _CODEX_HEAD.match(text) or _CLAUDE_HEAD.match(text):
+    if text[:2] in _CODEX_STARTS and (match := _CODEX_HEAD.match(text) or _CLAUDE_HEAD.match(text)):
         text = text[match.end() :]
-    if match := _PROMPT_TAIL.search(text, max(0, len(text) - _WINDOW)):
+    if text.rstrip()[-1:] in _PROMPT_ENDS and (
+        match := _PROMPT_TAIL.search(text, max(0, len(text) - _WINDOW))
+    ):
         text = text[: match.start()]
     return text, code
 
 
 def find_exit_code(text: str) -> int | None:
     """The exit code as one of the agents would write it into its output."""
-    match = _HEAD_CODES.search(text, 0, _WINDOW) or _TAIL_CODES.search(
-        text, max(0, len(text) - _WINDOW)
-    )
+    match = None
+    head = text[:_WINDOW]
+    if "xit" in head or "code" in head:
+        match = _HEAD_CODES.search(head)
+    if match is None:
+        tail = text[-_WINDOW:]
+        if "xit" in tail or "code" in tail:
+            match = _TAIL_CODES.search(tail)
     return int(match[match.lastindex or 0]) if match else None
 
 
 def find_directory(text: str) -> str:
     """The working directory that the agent printed after the output, or nothing."""
-    match = _CURRENT_DIRECTORY.search(text, max(0, len(text) - _WINDOW))
+    tail = text[-_WINDOW:]
+    if "(Current directory: " not in tail and "Shell cwd was reset" not in tail:
+        return ""
+    match = _CURRENT_DIRECTORY.search(tail)
     return (match[1] or match[2]).strip() if match else ""
 
 

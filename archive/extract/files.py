@@ -63,13 +63,15 @@ class _Booking:
             if not booked and run.script:
                 apply_shell(run, self._ledger, self._roots.directory)
         self._opened = opened_file(run, self._opened)
-        if shown := window_lines(run.output) if self._opened else None:
+        if self._opened and (shown := window_lines(run.output)):
             self._window = shown
 
     def _windowed_editor(self, run: ToolRun) -> bool:
         """Commands of an editor that knows a current file: `create`, `edit 3:7 … end_of_edit`."""
+        if not (self._opened or "[File: " in run.output[:200]):
+            return False
         match = _EDITOR_WORD.match(run.script)
-        if match is None or not (self._opened or "[File: " in run.output[:200]):
+        if match is None:
             return False
         if match[1] == "open" or not was_done(run):
             return True

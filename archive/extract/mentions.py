@@ -57,10 +57,18 @@ _GH_REPO: Final = re.compile(
     r"(?:--repo[ =]|-R )[\"']?([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})"
 )
 _SLUG: Final = re.compile(
-    r"(?<![\w./@:-])([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})(?:#([1-9]\d{0,6}))?(?![\w/-])"
+    r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})(?:#([1-9]\d{0,6}))?"
 )
+_AROUND: Final = "`'\"*_()[]{}<>,.;:!?’“”"
 _HOST_SLUG: Final = re.compile(
     r"\b(?:github|gitlab|bitbucket):([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})"
+)
+_HOSTS: Final = ("github", "gitlab", "bitbucket", "codeberg")
+_REPO_PATTERNS: Final = (
+    (_URL_REPO, _HOSTS),
+    (_API_REPO, ("repos/",)),
+    (_GH_REPO, ("--repo", "-R ")),
+    (_HOST_SLUG, ("github:", "gitlab:", "bitbucket:")),
 )
 _RESERVED: Final = frozenset(
     {
@@ -78,6 +86,9 @@ _NUMBER_WORD: Final = re.compile(
     r"\b(pull requests?|PRs?|merge requests?|MRs?|issues?|tickets?|bugs?|GH)[ -]?(?:number |no\.? ?|"
     r"\#|!)?[`*(]{0,3}#?([1-9]\d{0,6})(?![\w.%]|-\w)(?: ?(?:,|and|&|/) ?#([1-9]\d{0,6}))?",
     re.IGNORECASE,
+)
+_NUMBER_HINT: Final = re.compile(
+    r"(?:pr|request|mr|issue|ticket|bug|gh)s?[ -]?(?:number |no\.? ?|#|!)?[`*(]{0,3}#?\d"
 )
 _PR_WORDS: Final = ("pull", "pr", "merge", "mr")
 _OTHER_NUMBER: Final = re.compile(
@@ -161,7 +172,7 @@ class _Evidence:
     """What git and the hosting tools printed in the round, looked at only when asked."""
 
     def __init__(self, view: RoundView) -> None:
-        self._runs = [r for r in view.runs if r.script and _GIT.search(r.script[:2000])]
+        self._runs = [r for r in view.runs if r.script and _names_git(r.script[:2000])]
         self._commits: set[str] | None = None
         self._repos: set[str] | None = None
 
@@ -190,6 +201,12 @@ _GIT_LISTS: Final = ("log", "commit", "push", "merge", "pull", "rebase", "reflog
                      "bisect", "revert", "describe", "cat-file", "status", "stash", "fetch")  # fmt: skip
 
 
+def _names_git(script: str) -> bool:
+    return any(word in script for word in ("git", "gh ", "glab", "hub ")) and (
+        _GIT.search(script) is not None
+    )
+
+
 def _said(text: str, refs: _Refs, evidence: _Evidence) -> None:
     for role, value in scan_identifiers(text):
         refs.add(role, value)
@@ -201,8 +218,9 @@ def _said(text: str, refs: _Refs, evidence: _Evidence) -> None:
         _said_repos(text, refs, evidence)
     _said_numbers(text, refs)
     _said_commits(text, refs, evidence)
-    for match in _SAID_BRANCH.finditer(text):
-        refs.add("branch", match[1])
+    if "ranch" in text:
+        for match in _SAID_BRANCH.finditer(text):
+            refs.add("branch", match[1])
 
 
 def _from_url(url: str, refs: _Refs) -> None:
@@ -216,7 +234,9 @@ def repos_in(text: str) -> Iterator[str]:
     """owner/repo of every address of a code host in `text`."""
     if "/" not in text:
         return
-    for pattern in (_URL_REPO, _API_REPO, _GH_REPO, _HOST_SLUG):
+    for pattern, needles in _REPO_PATTERNS:
+        if not any(needle in text for needle in needles):
+            continue
         for match in pattern.finditer(text):
             if slug := _slug(match[1], match[2]):
                 yield slug
@@ -230,7 +250,9 @@ def _slug(owner: str, name: str) -> str:
 
 
 def _said_repos(text: str, refs: _Refs, evidence: _Evidence) -> None:
-    for match in _SLUG.finditer(text):
+    for token in text.split():
+        if "/" not in token or not (match := _SLUG.fullmatch(token.strip(_AROUND))):
+            continue
         slug = _slug(match[1], match[2])
         if not slug or (("repo", slug) in refs and not match[3]):
             continue
@@ -238,10 +260,14 @@ def _said_repos(text: str, refs: _Refs, evidence: _Evidence) -> None:
             refs.add("repo", slug)
             refs.add("issue", f"#{match[3]}")
         elif evidence.is_repo(slug) or (
-            _REPO_WORD.search(text[max(0, match.start() - 60) : match.start()])
-            and _looks_like_repo(match[1], match[2])
+            _looks_like_repo(match[1], match[2]) and _called_repo(text, token)
         ):
             refs.add("repo", slug)
+
+
+def _called_repo(text: str, token: str) -> bool:
+    at = text.find(token)
+    return _REPO_WORD.search(text[max(0, at - 60) : at]) is not None
 
 
 def _looks_like_repo(owner: str, name: str) -> bool:
@@ -260,10 +286,10 @@ _FOLDERS: Final = frozenset(
 
 
 def _said_numbers(text: str, refs: _Refs) -> None:
-    if "#" not in text and not _NUMBER_WORD.search(text):
-        return
+    marked = "#" in text
+    worded = _NUMBER_HINT.search(text.lower()) is not None
     strong: set[str] = set()
-    for match in _NUMBER_WORD.finditer(text):
+    for match in _NUMBER_WORD.finditer(text) if worded else ():
         word = match[1].lower()
         explicit = "#" in match[0] or "!" in match[0] or not word.endswith("s")
         if not explicit or (
@@ -277,7 +303,7 @@ def _said_numbers(text: str, refs: _Refs) -> None:
             if number:
                 strong.add(number)
                 refs.add(role, f"#{number}")
-    for match in _NUMBER.finditer(text):
+    for match in _NUMBER.finditer(text) if marked else ():
         before = text[max(0, match.start() - 40) : match.start()]
         number = match[1]
         if number in strong or ("pr", f"#{number}") in refs or ("issue", f"#{number}") in refs:
@@ -313,8 +339,9 @@ def _said_commits(text: str, refs: _Refs, evidence: _Evidence) -> None:
 
 def _made(view: RoundView, refs: _Refs) -> None:
     for message in view.messages:
-        for match in _AIDER_COMMIT.finditer(message.text):
-            refs.add("commit", match[1])
+        if "Commit " in message.text:
+            for match in _AIDER_COMMIT.finditer(message.text):
+                refs.add("commit", match[1])
     for run in view.runs:
         if run.script and run.completed and not run.refused:
             _made_by(run, refs)
@@ -322,7 +349,7 @@ def _made(view: RoundView, refs: _Refs) -> None:
 
 def _made_by(run: ToolRun, refs: _Refs) -> None:
     script = run.script
-    if not _GIT.search(script[:20_000]):
+    if not _names_git(script[:20_000]):
         return
     output = run.output[:200_000]
     if not _SCRATCH_REPO.search(script):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -66,11 +65,24 @@ class Roots:
     """Makes paths relative to the repository, whose place the round tells more or less plainly."""
 
     def __init__(self, view: RoundView) -> None:
-        self._roots = _candidates(view)
-        self.directory = view.directory or (self._roots[0] if self._roots else "")
+        self._view = view
+        self._found: tuple[str, ...] | None = None
+
+    @property
+    def _roots(self) -> tuple[str, ...]:
+        if self._found is None:
+            self._found = _candidates(self._view)
+        return self._found
+
+    @property
+    def directory(self) -> str:
+        """Where relative paths start, as far as is known."""
+        return self._view.directory or (self._roots[0] if self._roots else "")
 
     def relative(self, path: str) -> str:
         """`path` without the root it lies under; unchanged when it lies under none."""
+        if not path.startswith("/"):
+            return path
         for root in self._roots:
             if path.startswith(root + "/"):
                 return path[len(root) + 1 :]
@@ -80,15 +92,12 @@ class Roots:
 def _candidates(view: RoundView) -> tuple[str, ...]:
     """Session directory, else the inferred one, then the directories worked in, outermost first."""
     worked: set[str] = set()
-    searched: set[str] = set()
     for run in view.runs:
         worked.add(run.directory)
         if run.script:
             worked.update(match[1] for match in _ABSOLUTE_CD.finditer(run.script[:4000]))
-        elif run.tool in _SEARCHERS:
-            searched.add(str(run.arguments.get("path") or ""))
     first = view.directory.rstrip("/") or _inferred(view)
-    outermost = _outermost(worked) or ([] if first else _outermost(searched))
+    outermost = _outermost(worked)
     if not view.directory and any(first.startswith(d + "/") for d in outermost):
         return tuple(outermost)
     return tuple(d for d in (first, *outermost) if d)
@@ -107,19 +116,19 @@ def _outermost(directories: Iterable[str]) -> list[str]:
 
 
 def _inferred(view: RoundView) -> str:
-    """The root under which absolute paths of some calls equal relative paths of others."""
+    """The outermost root under which absolute paths of some calls are relative ones of others."""
     absolute = {p for run in view.runs if (p := path_argument(run.arguments)).startswith("/")}
     if not absolute:
         return ""
-    endings = Counter(_relative_paths(view))
-    votes: Counter[str] = Counter()
+    endings = set(_relative_paths(view))
+    votes: set[str] = set()
     for path in sorted(absolute):
         parts = path.split("/")
         for cut in range(2, len(parts) - 1):
-            if endings.get("/".join(parts[cut:])):
-                votes["/".join(parts[:cut])] += 1
+            if "/".join(parts[cut:]) in endings:
+                votes.add("/".join(parts[:cut]))
                 break
-    root = max(sorted(votes), key=lambda root: votes[root]) if votes else ""
+    root = min(votes, key=lambda root: (root.count("/"), root)) if votes else ""
     for run in view.runs:
         for match in _RELATIVE_CD.finditer(run.script[:400]):
             root = root.removesuffix("/" + match[1].strip("/"))
@@ -128,7 +137,11 @@ def _inferred(view: RoundView) -> str:
 
 def _relative_paths(view: RoundView) -> Iterable[str]:
     for run in view.runs:
-        texts = (run.script[:4000], run.output[:4000])
+        if not run.script and run.tool not in _SEARCHERS:
+            continue
+        texts = (run.script[:2000], run.output[:4000])
         for text in texts:
+            if "/" not in text:
+                continue
             for match in _RELATIVE.finditer(text):
                 yield match[1].removesuffix(":")

@@ -23,6 +23,7 @@ _RUNNERS: Final[dict[str, frozenset[str]]] = {
         "lefthook": "run", "husky": "", "wireit": "", "lage": "", "devbox": "run", "nix": "run",
     }.items()
 }  # fmt: skip
+RUNNER_NAMES: Final = frozenset(_RUNNERS)
 _NO_TASKS: Final = frozenset(
     {
         "install", "i", "ci", "add", "remove", "view", "info", "outdated", "publish", "login",
@@ -42,6 +43,9 @@ _TASK_KINDS: Final[tuple[tuple[CheckKind, frozenset[str]], ...]] = (
                         "integration", "pytest", "jest", "vitest"})),
     ("build", frozenset({"build", "compile"})),
 )  # fmt: skip
+_MANAGERS: Final = frozenset(
+    {"npm", "pnpm", "yarn", "bun", "composer", "mise", "pdm", "docker-compose", "devbox", "deno"}
+)
 _NOT_CHECKS: Final = frozenset(
     {
         "fix", "fmt", "format", "clean", "deps", "install", "watch", "dev", "docker", "image",
@@ -73,13 +77,18 @@ def tasks_of(words: Sequence[str]) -> list[str] | None:
             tasks = tasks[1:]
     elif name in ("hatch", "pdm", "cargo", "nix", "bun", "docker-compose"):
         return None
-    if tasks and tasks[0] in _NO_TASKS:
+    if tasks and tasks[0] in _NO_TASKS and name in _MANAGERS:
         return None
     if name in ("npm", "pnpm", "yarn", "mise", "bun", "deno", "composer", "devbox"):
         tasks = tasks[:1]
         if name == "mise" and words[1:2] not in (("run",), ("r",)) and not tasks:
             return None
     return tasks
+
+
+def may_be_script(script: str) -> bool:
+    """Whether a command line may call a script of the project."""
+    return any(part in script for part in (".sh", "./", "bin/", "script", ".py", ".mjs", ".js"))
 
 
 def named_kind(task: str) -> CheckKind | None:

@@ -7,20 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from .commands import Invocation, invocations
+from .commands import Invocation, names_any
 from .edit_tools import book
 from .ledger import Ledger
 from .patches import read_patch, read_unified
 from .paths import UNKNOWN, is_scratch, join
 from .scripts import script_writes
-from .shell import Redirect, parse_script
+from .shell import Redirect
 from .view import ToolRun
 
 _WRITES: Final = frozenset({">", ">|", "&>", ">>", "&>>"})
-_WORTH: Final = re.compile(
-    r">|\b(?:sed|perl|awk|gawk|tee|mv|cp|rm|git|patch|touch|truncate|unlink|install|ln|dd|curl|wget"
-    r"|python[\d.]*|node|ruby|apply_patch|rsync|trash|create|edit|insert)\b"
-)
+_INTERPRETERS: Final = ("python", "node", "ruby", "bun", "deno", "tsx")
 _SED_TEXT: Final = re.compile(
     r"^\s*(?:\d+|\$|/[^/]*/)?(?:,(?:\d+|\$))?\s*([aic])\\?\s*(.*)", re.DOTALL
 )
@@ -32,9 +29,21 @@ _GIT_REMOVED: Final = re.compile(r"^rm '([^'\n]+)'$", re.MULTILINE)
 
 def apply_shell(run: ToolRun, ledger: Ledger, directory: str) -> None:
     """Book what the commands of a shell run did to files."""
-    if run.refused or not run.completed or not _WORTH.search(run.script):
+    if run.refused or not run.completed:
+        return
+    if ">" not in run.script and not names_any(run.script, _NAMES):
+        return
+    if not any(_may_change(call) for call in run.calls):
         return
     _Shell(run, ledger, run.directory if run.directory.startswith("/") else directory).book()
+
+
+def _may_change(call: Invocation) -> bool:
+    return (
+        call.name in _HANDLERS
+        or bool(call.command.redirects)
+        or call.name.startswith(_INTERPRETERS)
+    )
 
 
 class _Shell:
@@ -45,7 +54,7 @@ class _Shell:
         self._loops: dict[str, list[str]] = {}
 
     def book(self) -> None:
-        calls = list(invocations(parse_script(self._run.script)))
+        calls = self._run.calls
         for place, call in enumerate(calls):
             words = call.words
             if call.name == "cd" or call.name == "pushd":
@@ -60,7 +69,7 @@ class _Shell:
             handler = _HANDLERS.get(call.name)
             if handler is not None:
                 handler(self, call)
-            elif call.name.startswith(("python", "node", "ruby", "bun", "deno", "tsx")):
+            elif call.name.startswith(_INTERPRETERS):
                 self._script(call)
 
     def _succeeded(self, call: Invocation, place: int, number: int) -> bool:
@@ -309,6 +318,9 @@ _HANDLERS: Final[dict[str, Callable[[_Shell, Invocation], None]]] = {
     "wget": _Shell._download, "patch": _Shell._patch, "apply_patch": _Shell._patch,
     "git": _Shell._git,
 }  # fmt: skip
+
+
+_NAMES: Final = frozenset(_HANDLERS) | frozenset(_INTERPRETERS)
 
 
 def _short_flag(word: str, letter: str) -> bool:

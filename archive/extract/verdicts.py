@@ -14,8 +14,8 @@ from typing import Final
 from archive.record import Check, CheckKind, Verdict
 
 from .check_tools import TOOLS, CheckTool
-from .commands import Invocation, invocations, program_name
-from .runners import named_kind, strip_prefixes, tasks_of
+from .commands import Invocation, invocations, names_any, program_name
+from .runners import RUNNER_NAMES, may_be_script, named_kind, strip_prefixes, tasks_of
 from .shell import parse_script
 from .view import RoundView, ToolRun
 
@@ -46,7 +46,6 @@ _HARMLESS: Final = frozenset(
         "pushd", "sleep", "printf", "touch", "unset", "ulimit", "date", "ls", "cat", "which", "shopt",
     }
 )  # fmt: skip
-_KIND_ORDER: Final = {"pass": 1, "skip": 0}
 
 
 def _by_program() -> dict[str, list[tuple[str, CheckTool]]]:
@@ -61,12 +60,17 @@ def _by_program() -> dict[str, list[tuple[str, CheckTool]]]:
 _PROGRAMS: Final = _by_program()
 
 
+_NAMES: Final = frozenset(_PROGRAMS) | RUNNER_NAMES | {"python"}
+
+
 def find_verdict(view: RoundView) -> Verdict:
     """The checks of a round in the order of their last runs, and the five ARES fields."""
     last: dict[tuple[CheckKind, str], str] = {}
     logs: dict[str, CheckTool] = {}
     for run in view.runs:
         if not run.script or run.refused or not run.completed:
+            continue
+        if not (logs or names_any(run.script, _NAMES) or may_be_script(run.script)):
             continue
         for kind, tool, result in _checks_of(run, logs):
             last.pop((kind, tool), None)
@@ -83,7 +87,7 @@ def find_verdict(view: RoundView) -> Verdict:
 
 
 def _checks_of(run: ToolRun, logs: dict[str, CheckTool]) -> list[tuple[CheckKind, str, str]]:
-    calls = list(invocations(parse_script(run.script)))
+    calls = run.calls
     if not _worth_a_look(calls, logs):
         return []
     evidence = _window(run.output)
@@ -96,7 +100,6 @@ def _checks_of(run: ToolRun, logs: dict[str, CheckTool]) -> list[tuple[CheckKind
         # A build in front of the tests is part of the test run, unless it stopped them.
         found = [f for f in found if not (f[3] and f[2] == "pass" and f[0] == "build")] or found
         # Of one kind the worse result of a call comes last: it is the call's.
-        found.sort(key=lambda f: _KIND_ORDER.get(f[2], 2) if f[0] != "race" else 1)
         found.sort(key=lambda f: f[2] not in ("pass", "skip"))
     return [(kind, tool, result) for kind, tool, result, _ in found]
 
@@ -117,7 +120,8 @@ def _judge_call(
     logs: dict[str, CheckTool],
 ) -> Iterator[tuple[CheckKind, str, str, bool]]:
     code = _own_exit_code(run, calls, place, evidence)
-    quiet = _shows_everything(calls, place) and not evidence.strip()
+    shown = _shows_everything(calls, place)
+    quiet = shown and not evidence.strip()
     leads = any(c.command.joiner == "&&" for c in calls[place + 1 :])
     tools = list(match_tools(call.words))
     for tool in tools:
@@ -129,7 +133,7 @@ def _judge_call(
             yield tool.kind, tool.name, result, leads
             yield from _also(tool, call.words, result, leads)
     if not tools and (tasks := tasks_of(call.words)) is not None:
-        yield from ((*c, leads) for c in _wrapped(tasks, call, code, quiet, run, evidence))
+        yield from ((*c, leads) for c in _wrapped(tasks, call, code, shown, run, evidence))
     if logs and call.name in _VIEWERS:
         for word in call.words[1:]:
             if (shown := logs.get(word)) and (result := judge(shown, evidence)):
@@ -140,7 +144,9 @@ def match_tools(words: Sequence[str]) -> Iterator[CheckTool]:
     """The tools that a command line runs: usually one, `mvn package` tests and builds."""
     name = program_name(words[0])
     name = "python" if name.startswith("python") else name
-    if "--version" in words or "--help" in words:
+    if "--version" in words or "--help" in words or "--dry-run" in words:
+        return
+    if name in _MAKES and (any(w.startswith("-n") for w in words) or tasks_of(words)):
         return
     arguments = [w for w in words[1:] if not w.startswith(("+", "-C"))]
     seen: set[CheckKind] = set()
@@ -157,6 +163,7 @@ def match_tools(words: Sequence[str]) -> Iterator[CheckTool]:
             return
 
 
+_MAKES: Final = frozenset({"make", "gmake", "just"})
 _NONE: Final[list[tuple[str, CheckTool]]] = []
 
 
@@ -237,7 +244,7 @@ def _wrapped(
     tasks: Sequence[str],
     call: Invocation,
     code: int | None,
-    quiet: bool,
+    shown: bool,
     run: ToolRun,
     evidence: str,
 ) -> Iterator[tuple[CheckKind, str, str]]:
@@ -266,19 +273,19 @@ def _wrapped(
         named = named_kind(task)
         if named is None or named in kinds:
             continue
-        if result := _by_name(code, quiet, run, text):
+        if result := _by_name(code, shown, run, text):
             kinds.add(named)
             yield named, f"{call.name} {task}".strip(), result
 
 
-def _by_name(code: int | None, quiet: bool, run: ToolRun, text: str) -> str:
+def _by_name(code: int | None, shown: bool, run: ToolRun, text: str) -> str:
     if code is not None:
         return "pass" if code == 0 else "fail"
     if run.failed:
         return ""
     if _TROUBLE.search(text):
         return "fail"
-    return "" if quiet else "pass"
+    return "pass" if shown and text.strip() else ""
 
 
 def _signed(text: str, kinds: Iterable[CheckKind]) -> Iterator[CheckTool]:
@@ -301,7 +308,7 @@ _ECHO_ONLY: Final = frozenset(
 
 def _echoed_calls(call: Invocation, text: str) -> Iterator[tuple[str, ...]]:
     lines = [match[1] for match in _ECHOED.finditer(text)]
-    if call.name in ("make", "gmake"):
+    if call.name in _MAKES:
         lines += [line for line in text.split("\n", 200)[:200] if _starts_a_tool(line)]
     for line in lines[:50]:
         for inner in invocations(parse_script(line)):

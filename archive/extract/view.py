@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streams.event import TERMINAL_TYPES, Event
 
+from .commands import Invocation, invocations
 from .envelope import find_directory, unwrap
 from .payload import decode_json, is_failed, message_text, tool_arguments, tool_name, tool_output
+from .shell import parse_script
 from .text import clean_terminal
 
 _SCRIPT_KEYS: Final = ("command", "cmd", "script", "code", "commandLine", "CommandLine")
@@ -84,6 +86,14 @@ class ToolRun:
     failed: bool = False
     refused: bool = False
     directory: str = ""
+    _parsed: list[tuple[Invocation, ...]] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def calls(self) -> tuple[Invocation, ...]:
+        """The programs that the script runs, in order; parsed when first asked for."""
+        if not self._parsed:
+            self._parsed.append(tuple(invocations(parse_script(self.script))))
+        return self._parsed[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +189,10 @@ class _Calls:
                 place = places[key]
                 found[place] = _continue(found[place], run)
                 continue
-            if run.script and (match := _RUNNING.search(run.output[:2000] or "")):
+            head = run.output[:2000] if run.script else ""
+            if ("unning" in head or "background" in head or "<shellId" in head) and (
+                match := _RUNNING.search(head)
+            ):
                 places[next(g for g in match.groups() if g)] = len(found)
             found.append(run)
         found.sort(key=lambda run: run.index)

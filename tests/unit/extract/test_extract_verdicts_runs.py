@@ -1,0 +1,140 @@
+"""Which runs count: task runners, chains, pipes, background runs, refusals, repeats."""
+
+from __future__ import annotations
+
+import pytest
+
+WRAPPED = [
+    ("make test", "go test ./...\nok  \tm/a\t0.1s", None, [("test", "go test", "pass")]),
+    ("make check", "ruff check .\nAll checks passed!\nmypy src\nSuccess: no issues found in 3 source "
+     "files\npytest -q\n4 passed in 0.10s", 0,
+     [("lint", "ruff", "pass"), ("vet", "mypy", "pass"), ("test", "pytest", "pass")]),
+    ("make lint", "eslint .\nmake: *** [Makefile:9: lint] Error 1", 2, [("lint", "eslint", "fail")]),
+    ("mise run test:ci", "[test:ci] $ go test -tags=integration -race ./...\nok  \tm/a\t2.1s", None,
+     [("test", "go test", "pass"), ("race", "go test -race", "pass")]),
+    ("mise run lint 2>&1 | tail -3", "[lint:go] a.go:1:1: x\n[lint:go] 2 issues:\n[lint:go] ERROR task failed",
+     None, [("lint", "golangci-lint", "2 issues")]),
+    ("npm test", "\n> app@1.0.0 test\n> mocha\n\n  3 passing (5ms)", None, [("test", "mocha", "pass")]),
+    ("npm run lint --silent", "✖ 4 problems (4 errors, 0 warnings)", 1, [("lint", "eslint", "4 issues")]),
+    ("pnpm --filter @acme/web check-types", "\n> @acme/web@0.1.0 check-types /w\n> tsc --noEmit\n", 0,
+     [("vet", "tsc", "pass")]),
+    ("pnpm --filter @acme/web check-types", "> tsc --noEmit\n\nsrc/a.ts(5,3): error TS2345: x\n ELIFECYCLE "
+     "Command failed with exit code 2.", 2, [("vet", "tsc", "fail")]),
+    ("pnpm -r test", "packages/a test$ vitest run\npackages/a test:  Test Files  1 passed (1)\npackages/a "
+     "test:       Tests  2 passed (2)", None, [("test", "vitest", "pass")]),
+    ("yarn test", "$ jest\nTests:       1 failed, 1 total\nerror Command failed with exit code 1.", 1,
+     [("test", "jest", "fail")]),
+    ("just ci", "cargo test\ntest result: ok. 9 passed; 0 failed", None, [("test", "cargo test", "pass")]),
+    ("task test", "task: [test] go test ./...\nok  \tm/a\t0.1s", None, [("test", "go test", "pass")]),
+    ("./scripts/test.sh", "7 passed in 1.20s", None, [("test", "pytest", "pass")]),
+    ("bash ci/run.sh", "Success: no issues found in 9 source files", None, [("vet", "mypy", "pass")]),
+    ("make test", "all good", 0, [("test", "make test", "pass")]),
+    ("npm run build", "> app build\n> node build.mjs\n\ndone", 0, [("build", "npm build", "pass")]),
+    ("make test | tail -2", "make: *** [test] Error 1", None, [("test", "make test", "fail")]),
+    ("make fmt", "gofmt -w .", 0, []),
+    ("npm install", "added 12 packages, and audited 13 packages", 0, []),
+    ("make -n test", "pytest -q", 0, []),
+    ("npm run nothing", "npm error Missing script: \"nothing\"", 1, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "output", "code", "checks"), WRAPPED)
+def test_a_task_runner_is_what_it_runs(checks_of, command, output, code, checks) -> None:
+    assert checks_of(command, output, code) == checks
+
+
+def test_the_last_run_of_a_tool_wins_and_takes_its_place(script) -> None:
+    script.shell("pytest", "1 failed in 0.1s", 1).shell("ruff check .", "All checks passed!", 0)
+    script.shell("pytest", "3 passed in 0.1s", 0)
+
+    assert script.done().checks() == [("lint", "ruff", "pass"), ("test", "pytest", "pass")]
+
+
+def test_a_formatter_that_ends_the_chain_did_not_run_the_tests(checks_of) -> None:
+    output = "gofmt -w .\na.go:11:18: expected ';', found entire"
+
+    assert checks_of("mise run fmt && mise run test", output, 2) == []
+
+
+def test_a_pipe_hides_the_exit_code(checks_of) -> None:
+    assert checks_of("make test | grep summary", "", 0) == []
+
+
+def test_pipefail_gives_it_back(checks_of) -> None:
+    assert checks_of("set -o pipefail; make test | grep x", "", 1) == [("test", "make test", "fail")]
+
+
+def test_of_two_lint_runs_in_one_call_the_worse_is_the_calls(checks_of) -> None:
+    output = "Found 2 errors.\n4 files already formatted"
+
+    assert checks_of("ruff check .; ruff format --check .", output, 0) == [
+        ("lint", "ruff format", "pass"),
+        ("lint", "ruff", "2 issues"),
+    ]
+
+
+def test_a_rejected_run_is_none(script) -> None:
+    refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    script.call("Bash", {"command": "pytest"}, refusal, is_error=True)
+
+    assert script.done().checks() == []
+
+
+def test_a_call_that_never_ended_is_none(script) -> None:
+    script.event("tool.call.started", {"tool_name": "Bash", "args": {"command": "pytest"}})
+
+    assert script.done().checks() == []
+
+
+def test_a_background_run_is_judged_by_what_a_later_call_shows(script) -> None:
+    script.call("exec_command", {"cmd": "pytest -q"}, "Process running with session ID 71\nOutput:\n..")
+    script.call(
+        "write_stdin",
+        {"session_id": 71, "chars": ""},
+        "Process exited with code 1\nOutput:\n2 failed, 1 passed in 9.10s",
+    )
+
+    assert script.done().checks() == [("test", "pytest", "fail")]
+
+
+def test_a_log_shown_later_is_the_run_that_wrote_it(script) -> None:
+    script.shell("nohup pytest > /tmp/run.log 2>&1 &", "")
+    script.shell("tail -3 /tmp/run.log", "=== 5 passed in 8.01s ===")
+
+    assert script.done().checks() == [("test", "pytest", "pass")]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"output": "3 passed in 0.1s", "metadata": {"exit_code": 0}},
+        '{"output": "3 passed in 0.1s\\n", "metadata": {"exit_code": 0}}',
+        [{"type": "text", "text": "3 passed in 0.1s"}],
+        {"stdout": "3 passed in 0.1s", "stderr": ""},
+        "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n3 passed in 0.1s",
+        "<returncode>0</returncode>\n<output>\n3 passed in 0.1s\n</output>",
+        "Command: pytest\nDirectory: (root)\nOutput: 3 passed in 0.1s\nError: (none)\nExit Code: 0",
+        "3 passed in 0.1s\n<shellId: 3 completed with exit code 0>",
+        "3 passed in 0.1s\r\n",
+        "\ufeff10%\r50%\r3 passed in 0.1s",
+    ],
+)
+def test_the_wrapping_of_the_output_does_not_matter(script, output) -> None:
+    script.call("shell", {"command": ["bash", "-lc", "pytest"]}, output)
+
+    assert script.done().checks() == [("test", "pytest", "pass")]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Exit code 1\nno summary here",
+        "<returncode>1</returncode>\n<output>\nno summary here\n</output>",
+        '{"output": "no summary here", "metadata": {"exit_code": 1}}',
+        "no summary here\n[The command completed with exit code 1.]",
+    ],
+)
+def test_without_a_summary_the_exit_code_decides(script, output) -> None:
+    script.call("Bash", {"command": "pytest"}, output)
+
+    assert script.done().checks() == [("test", "pytest", "fail")]
