@@ -6,7 +6,7 @@ import errno
 from enum import IntEnum
 from typing import Final
 
-from archive.failures import ArchiveFailure
+from archive.failures import ArchiveFailure, ArchiveMissing
 from streams.errors import (
     AresError,
     ConflictError,
@@ -82,6 +82,7 @@ _HINTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (VersionConflict, "Read the stream again, decide again, then append."),
     (TooMuchContention, "Many writers share this stream; try again."),
     (OutcomeUnknown, "Look for the event's id in the stream before you send it again."),
+    (ArchiveMissing, "Name it with --archive-dir, or let `ares-worker run` fill it first."),
     (InvalidEvent, "Nothing was sent. The inbox contract is in the README."),
     (StoreFull, "Let the worker archive and compact, or raise Redis' maxmemory."),
     (

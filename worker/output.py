@@ -115,19 +115,19 @@ def complain(text: str) -> None:
         sys.stderr.write(text + "\n")
 
 
-def write_json(value: Any) -> None:
-    """One JSON value on a line of stdout."""
+def write_json(value: Any, *, indent: int | None = None) -> None:
+    """One JSON value on stdout, on one line unless `indent` is given."""
     invocation = current_invocation()
     if invocation is not None:
         invocation.answered = True
-    write(to_json(value))
+    write(to_json(value, indent=indent))
 
 
-def to_json(value: Any) -> str:
-    """`value` as JSON on one line: exact, and free of characters a terminal would act on."""
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """`value` as JSON, on one line without `indent`: exact, and free of terminal controls."""
     encoding = str(getattr(sys.stdout, "encoding", "") or "ascii")
     ascii_only = encoding.lower().replace("-", "") != "utf8"
-    text = json.dumps(value, ensure_ascii=ascii_only, separators=(", ", ": "), default=_plain)
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, default=_plain)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
