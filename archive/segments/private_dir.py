@@ -37,6 +37,13 @@ _LOCK: Final = "lock"
 _PENDING: Final = "pending.tmp"
 _SLOT_NAME: Final = re.compile(r"(\d{3})\.json")
 _MAX_LISTED: Final = 1_024
+_HANDLE_RELATIVE: Final = hasattr(os, "O_NOFOLLOW") and os.supports_dir_fd >= {
+    os.open,
+    os.mkdir,
+    os.stat,
+    os.unlink,
+    os.rename,
+}
 _NO_FLOCK: Final = frozenset({errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
 
 
@@ -213,6 +220,5 @@ def _name(slot: int) -> str:
 
 
 def _check_platform() -> None:
-    needed = {os.open, os.mkdir, os.stat, os.unlink, os.rename}
-    if fcntl is None or not hasattr(os, "O_NOFOLLOW") or not needed <= os.supports_dir_fd:
+    if fcntl is None or not _HANDLE_RELATIVE:
         raise SegmentUnsupported("sealed segments need a Unix system")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -161,10 +162,9 @@ CORRUPT: list[Change] = [
 @pytest.mark.parametrize("change", CORRUPT, ids=lambda change: change.__name__)
 def test_a_record_that_breaks_a_rule_stops_the_whole_scope(scope: Scope, change: Change) -> None:
     record = change(scope.record)
-    try:
-        record["digest"] = digest(record) if "digest" in record else record["digest"]
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
-        pass  # so broken that it has none
+    with suppress(Exception):  # so broken that it has no digest
+        if "digest" in record:
+            record["digest"] = digest(record)
     scope.write(compact(record))
 
     assert scope.is_corrupt()
@@ -377,7 +377,7 @@ def test_a_file_that_grows_while_it_is_read_is_corrupt(
 
     def growing(handle: int) -> os.stat_result:
         status = real(handle)
-        if os.readlink(f"/proc/self/fd/{handle}") == str(scope.file):
+        if Path(f"/proc/self/fd/{handle}").readlink() == scope.file:
             with scope.file.open("ab") as file:
                 file.write(b" ")
         return status
