@@ -71,7 +71,7 @@ class StreamReader:
         """Up to `limit` rows of `window` in the given order; summaries count as older."""
         first = window.first
         if window.since_ms is not None:
-            first = max(first, await self._first_since(stream, window.since_ms))
+            first = max(first, await self.first_since(stream, window.since_ms))
         for _ in range(_ATTEMPTS):
             rows = await self._attempt(stream, window, first, limit, direction)
             if rows is not None:
@@ -139,7 +139,7 @@ class StreamReader:
         parsed = [unpack(item) for item in packed]
         return _Snapshot(int(raw or 0), Head.parse(head).version, parsed, page)
 
-    async def _first_since(self, stream: str, since_ms: int) -> int:
+    async def first_since(self, stream: str, since_ms: int) -> int:
         """First retained version committed at or after `since_ms`; head + 1 when there is none.
 
         Commit times never fall within a log, so this is a search among dense versions.
