@@ -7,7 +7,7 @@ path with a whole content is a write, and so on. Whether it did it is read from 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from .ledger import Ledger
@@ -18,7 +18,7 @@ from .view import ToolRun
 _OLD_KEYS: Final = ("old_string", "old_str", "oldText", "old_text", "search", "old_content",
                     "old", "find", "oldString", "TargetContent", "original_text")  # fmt: skip
 _NEW_KEYS: Final = ("new_string", "new_str", "newText", "new_text", "replace", "replacement",
-                    "new_content", "new", "newString", "ReplacementContent")  # fmt: skip
+                    "new_content", "new", "newString", "ReplacementContent", "replacement_text")  # fmt: skip
 _CONTENT_KEYS: Final = ("content", "file_text", "contents", "file_content", "new_source", "text",
                         "CodeContent", "code_edit", "data")  # fmt: skip
 _LINE_KEYS: Final = ("insert_line", "insertLine", "line", "line_number", "insert_at")
@@ -44,7 +44,8 @@ _DONE: Final = re.compile(
 )
 _NEW_FILE: Final = re.compile(r"[Cc]reated|new file")
 _ALL: Final = frozenset({"replace_all", "replaceAll", "allow_multiple", "AllowMultiple"})
-_NUMBERED: Final = re.compile(r"^ {0,6}\d+(?:→|\t)", re.MULTILINE)
+_NUMBERED: Final = re.compile(r"\A {0,6}\d+(?:→|\t)")
+_NUMBERED_LINE: Final = re.compile(r" {0,6}(\d{1,7})(?:→|\t)(.*)")
 _OPEN_FILE: Final = re.compile(r"^\[File: (.+?) \(\d+ lines? total\)\]", re.MULTILINE)
 _WINDOW_LINE: Final = re.compile(r"^(\d+):(.*)$", re.MULTILINE)
 
@@ -161,7 +162,7 @@ def _times(arguments: Mapping[str, Any], run: ToolRun) -> int:
         expected = arguments.get("expected_replacements")
         return expected if isinstance(expected, int) and expected > 0 else 1
     match = re.search(r"(\d{1,6}) (?:occurrences?|replacements?|matches)", run.output[:400])
-    return max(1, int(match[1])) if match else 1
+    return int(match[1]) if match else 0
 
 
 def _patch_of(run: ToolRun) -> str:
@@ -199,10 +200,28 @@ def _first(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     return None
 
 
-def _shown(run: ToolRun) -> str | None:
-    """The whole file, where a read without a range shows it without numbers."""
+def _shown(run: ToolRun) -> Callable[[], str | None] | None:
+    """Reads the whole file out of a result that shows it without a range."""
     arguments = run.arguments
     if any(arguments.get(k) is not None for k in ("offset", "limit", "view_range", "start_line")):
         return None
-    text = run.output
-    return None if _NUMBERED.match(text) or len(text) > 200_000 or "[truncated" in text else text
+    if len(run.output) > 200_000:
+        return None
+    return lambda: _without_numbers(run.output)
+
+
+def _without_numbers(text: str) -> str | None:
+    """File content as shown by a reading tool, its line numbers taken off; None when cut."""
+    if not _NUMBERED.match(text):
+        return None if "truncated" in text[-400:] else text
+    lines: list[str] = []
+    for line in text.split("\n"):
+        match = _NUMBERED_LINE.match(line)
+        if match is None:
+            if lines:
+                break
+            return None
+        if int(match[1]) != len(lines) + 1:
+            return None
+        lines.append(match[2])
+    return "\n".join(lines)

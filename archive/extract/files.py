@@ -19,6 +19,7 @@ from .view import Message, RoundView, ToolRun
 _APPLIED: Final = re.compile(r"^Applied edit to (.+)$", re.MULTILINE)
 _RANGE_EDIT: Final = re.compile(r"\Aedit(?: (\d+):(\d+))?[ \t]*\n(.*?)\n?end_of_edit", re.DOTALL)
 _EDITOR_WORD: Final = re.compile(r"\A(create|insert|append|open|edit|submit)\b[ \t]*([^\n]*)")
+_SUBMISSIONS: Final = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _SUMMARY_LIMIT: Final = 160
 
 
@@ -55,8 +56,10 @@ class _Booking:
         if run.tool == "submit" or run.script.strip() == "submit":
             self._submitted = run.output if "diff --git " in run.output else self._submitted
             return
+        if "diff --git " in run.output and any(word in run.script for word in _SUBMISSIONS):
+            self._submitted = run.output
         if run.code:
-            if not run.failed and run.completed:
+            if was_done(run):
                 apply_code(run.code, self._ledger, self._roots.directory, run.index)
         elif not self._windowed_editor(run):
             booked = apply_tool(run, self._ledger, self._roots, self._opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,18 +34,22 @@ class Ledger:
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
         self._known: dict[str, str] = {}
+        self._shown: dict[str, Callable[[], str | None]] = {}
         self._room = _MAX_KNOWN
         self._stash: dict[str, Entry] | None = None
 
-    def saw(self, path: str, content: str | None = None) -> None:
-        """The file was there; `content` where all of it was shown."""
+    def saw(self, path: str, shown: Callable[[], str | None] | None = None) -> None:
+        """The file was there; `shown` reads all of it from a result, when it is needed."""
         if path not in self.entries:
             self.entries[path] = Entry(existed=True)
-        if content is not None:
-            self._remember(path, content)
+        if shown is not None:
+            self._known.pop(path, None)
+            self._shown[path] = shown
 
     def content(self, path: str) -> str | None:
         """The whole content, where the round has shown it."""
+        if shown := self._shown.pop(path, None):
+            self._remember(path, shown())
         return self._known.get(path)
 
     def write(self, path: str, content: str | None, index: int, *, new: bool | None = None) -> None:
@@ -54,7 +59,7 @@ class Ledger:
             return
         # A file nobody saw before it was written is taken to be new.
         entry = self._touch(path, index, existed=new is False)
-        before = self._known.get(path)
+        before = self.content(path)
         if content is None:
             entry.uncounted = True
         elif before is not None and entry.exists:
@@ -67,7 +72,7 @@ class Ledger:
 
     def append(self, path: str, content: str | None, index: int) -> None:
         """Text was added at the end."""
-        before = self._known.get(path)
+        before = self.content(path)
         if not is_scratch(path):
             entry = self._touch(path, index)
             entry.exists = True
@@ -79,9 +84,11 @@ class Ledger:
         self._remember(path, known)
 
     def replace(self, path: str, old: str, new: str, index: int, times: int = 1) -> None:
-        """`old` became `new`; the exact opposite of an earlier edit takes that one back."""
+        """`old` became `new` (`times` 0: wherever it stood); an edit undone is none."""
         if is_scratch(path):
             return
+        if times == 0:
+            times = max(1, (self.content(path) or "").count(old)) if old else 1
         entry = self._touch(path, index, existed=True)
         added, removed = changed_lines(old, new)
         if (new, old) in entry.edits:
@@ -91,7 +98,7 @@ class Ledger:
         else:
             entry.edits.append((old, new))
             self._count(entry, added * times, removed * times)
-        before = self._known.get(path)
+        before = self.content(path)
         if before is not None:
             self._remember(path, before.replace(old, new, -1 if times > 1 else 1))
 
@@ -102,7 +109,7 @@ class Ledger:
         entry = self._touch(path, index, existed=True)
         self._count(entry, added, removed)
         entry.uncounted = entry.uncounted or not sure
-        self._known.pop(path, None)
+        self._remember(path, None)
 
     def delete(self, path: str, index: int) -> None:
         """The file is gone; a path that ends with "/" is a folder with all that was made in it."""
@@ -115,7 +122,7 @@ class Ledger:
 
     def move(self, source: str, target: str, index: int) -> None:
         """The file has another name."""
-        known = self._known.get(source)
+        known = self.content(source)
         old = self.entries.get(source)
         added = old.added if old is not None else 0
         self.delete(source, index)
@@ -127,14 +134,14 @@ class Ledger:
 
     def copy(self, source: str, target: str, index: int) -> None:
         """The file has the content of another one."""
-        self.write(target, self._known.get(source), index)
+        self.write(target, self.content(source), index)
 
     def restore(self, path: str, index: int) -> None:
         """The file is as committed: changes of this round are gone, earlier ones were undone."""
         if is_scratch(path):
             return
         entry = self.entries.get(path)
-        self._known.pop(path, None)
+        self._remember(path, None)
         if entry is None or (not entry.changed and entry.existed):
             self._touch(path, index).existed = True
         elif not entry.settled:
@@ -192,7 +199,7 @@ class Ledger:
             entry.existed = True
         entry.exists, entry.changed, entry.last_index = False, True, index
         entry.added, entry.edits = 0, []
-        self._known.pop(path, None)
+        self._remember(path, None)
 
     def _count(self, entry: Entry, added: int, removed: int) -> None:
         entry.added += added
@@ -200,6 +207,7 @@ class Ledger:
 
     def _remember(self, path: str, content: str | None) -> None:
         self._known.pop(path, None)
+        self._shown.pop(path, None)
         if content is not None and len(content) <= self._room:
             self._room -= len(content)
             self._known[path] = content

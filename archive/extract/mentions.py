@@ -116,6 +116,10 @@ _GIT_KNOWN: Final = re.compile(
     r"|\b([0-9a-f]{7,40})\.{2,3}([0-9a-f]{7,40})\b|headSha\":\"([0-9a-f]{40})",
     re.MULTILINE,
 )
+_GIT_ARGUMENT: Final = re.compile(
+    r"\bgit (?:-C \S+ )?(?:show|log|diff|checkout|cherry-pick|revert|reset|rebase|merge|branch|tag)\b"
+    r"[^\n;|&]{0,80}?[ .~^]([0-9a-f]{7,40})\b"
+)
 _AIDER_COMMIT: Final = re.compile(r"^Commit ([0-9a-f]{7,40}) \S", re.MULTILINE)
 _NEW_BRANCH: Final = re.compile(
     r"\bgit (?:-C \S+ )?(?:checkout -[bB]|switch -[cC]|worktree add -b|branch)\s+[\"']?(\w[\w./-]{0,200})"
@@ -180,6 +184,7 @@ class _Evidence:
         if self._commits is None:
             self._commits = set()
             for run in self._runs:
+                self._commits.update(_GIT_ARGUMENT.findall(run.script[:4000]))
                 if any(word in run.script for word in _GIT_LISTS):
                     for match in _GIT_KNOWN.finditer(run.output[:200_000]):
                         self._commits.update(g for g in match.groups() if g)

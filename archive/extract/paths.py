@@ -14,6 +14,11 @@ _SCRATCH: Final = (  # places for what does not last
     "/private/var/folders/", "/var/folders/", "/dev/",
     "/proc/", "/run/", "~/.cache/", "/dev",
 )  # fmt: skip
+_MAX_PATHS: Final = 200
+_NO_ROOTS: Final = frozenset(
+    {"/", "/home", "/Users", "/root", "/usr", "/etc", "/opt", "/var", "/mnt", "/usr/local"}
+)
+_SHOWN_FILE: Final = re.compile(r"\[File: (/[^\n]+?) \(\d+ lines")
 _NO_PATH: Final = ("\x00", "$", "-", "<(", ">(")
 _FILE_NAME: Final = re.compile(r"[^/]\.[A-Za-z]\w{0,4}$")
 _WINDOWS: Final = re.compile(r"^[A-Za-z]:[\\/]")
@@ -108,7 +113,7 @@ def _outermost(directories: Iterable[str]) -> list[str]:
         posixpath.normpath(d)
         for d in directories
         if d.startswith("/")
-        and d.count("/") > 1
+        and d not in _NO_ROOTS
         and not is_scratch(d + "/")
         and not _FILE_NAME.search(d)
     }
@@ -118,8 +123,11 @@ def _outermost(directories: Iterable[str]) -> list[str]:
 def _inferred(view: RoundView) -> str:
     """The outermost root under which absolute paths of some calls are relative ones of others."""
     absolute = {p for run in view.runs if (p := path_argument(run.arguments)).startswith("/")}
+    absolute.update(m[1] for run in view.runs if (m := _SHOWN_FILE.match(run.output)))
     if not absolute:
         return ""
+    if len(absolute) > _MAX_PATHS:
+        absolute = set(sorted(absolute)[:_MAX_PATHS])
     endings = set(_relative_paths(view))
     votes: set[str] = set()
     for path in sorted(absolute):

@@ -88,7 +88,10 @@ def tasks_of(words: Sequence[str]) -> list[str] | None:
 
 def may_be_script(script: str) -> bool:
     """Whether a command line may call a script of the project."""
-    return any(part in script for part in (".sh", "./", "bin/", "script", ".py", ".mjs", ".js"))
+    return any(
+        part in script
+        for part in (".sh", "./", "bin/", "script", ".py", ".mjs", ".js", ".rb", ".php", ".ts")
+    )
 
 
 def named_kind(task: str) -> CheckKind | None:

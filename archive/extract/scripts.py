@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,6 +76,41 @@ def script_writes(code: str) -> Iterator[ScriptWrite]:
         if source and target:
             copies = (match[1] or "").startswith("copy") or match[2]
             yield ScriptWrite("copy" if copies else "move", source, target)
+
+
+def skill_edits(code: str) -> Iterator[tuple[str, str, str, str]]:
+    """(function, path, old, new) of the file functions that notebook agents call in their code."""
+    if len(code) > _MAX_SCRIPT or not any(name in code for name in _SKILLS):
+        return
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            names = _SKILLS.get(node.func.id)
+            if names is not None:
+                values = dict(zip(names, map(_literal, node.args), strict=False))
+                values.update({k.arg: _literal(k.value) for k in node.keywords if k.arg})
+                yield (
+                    node.func.id,
+                    values.get("file_name", "") or values.get("filename", ""),
+                    values.get("to_replace", ""),
+                    values.get("new_content", "") or values.get("content", ""),
+                )
+
+
+def _literal(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+_SKILLS: Final = {
+    "edit_file_by_replace": ("file_name", "to_replace", "new_content"),
+    "edit_file_by_line": ("file_name", "start", "end", "new_content"),
+    "insert_content_at_line": ("file_name", "line_number", "content"),
+    "append_file": ("file_name", "content"),
+    "create_file": ("filename",),
+}
 
 
 def _could_write(code: str) -> bool:

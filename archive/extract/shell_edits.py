@@ -12,7 +12,7 @@ from .edit_tools import book
 from .ledger import Ledger
 from .patches import read_patch, read_unified
 from .paths import UNKNOWN, is_scratch, join
-from .scripts import script_writes
+from .scripts import script_writes, skill_edits
 from .shell import Redirect
 from .view import ToolRun
 
@@ -276,6 +276,8 @@ class _Shell:
     def _git_restore(self, verb: str, words: list[str], plain: list[str]) -> None:
         if "--staged" in words and "--worktree" not in words:
             return
+        if not {"-b", "-B", "-t", "--track", "--orphan", "--detach"}.isdisjoint(words):
+            return
         sides = {"--theirs", "--ours"} & set(words)
         if "--" in words:
             files = words[words.index("--") + 1 :]
@@ -295,6 +297,14 @@ class _Shell:
 
 def apply_code(code: str, ledger: Ledger, directory: str, index: int) -> None:
     """Book the files that a small program writes."""
+    for function, name, old, new in skill_edits(code):
+        path = join(directory, name)
+        if function == "create_file":
+            ledger.write(path, "", index, new=True)
+        elif function == "edit_file_by_replace":
+            ledger.replace(path, old, new, index)
+        else:
+            ledger.edit(path, new.rstrip("\n").count("\n") + 1, 0, index, sure=False)
     for write in script_writes(code):
         path = join(directory, write.path)
         if is_scratch(path):

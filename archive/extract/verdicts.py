@@ -136,8 +136,8 @@ def _judge_call(
         yield from ((*c, leads) for c in _wrapped(tasks, call, code, shown, run, evidence))
     if logs and call.name in _VIEWERS:
         for word in call.words[1:]:
-            if (shown := logs.get(word)) and (result := judge(shown, evidence)):
-                yield shown.kind, shown.name, result, False
+            if (logged := logs.get(word)) and (result := judge(logged, evidence)):
+                yield logged.kind, logged.name, result, False
 
 
 def match_tools(words: Sequence[str]) -> Iterator[CheckTool]:
