@@ -111,7 +111,8 @@ class AresGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
+        unknown = not name.startswith("-") and self.get_command(ctx, name) is None
+        if unknown and not ctx.resilient_parsing:
             near = get_close_matches(name, self.list_commands(ctx), n=1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {name!r}.{meant}")

@@ -257,13 +257,32 @@ def test_completion_scripts_are_printed_for_each_shell(run: Run) -> None:
         assert "_ARES_WORKER_COMPLETE" in out
 
 
-def test_the_shell_completes_commands_without_importing_them() -> None:
+def _completed(words: str) -> tuple[list[str], list[str]]:
+    """What the shell is offered for the last of `words`, and which modules that took."""
     script = "import sys; from worker.cli import run; run([]); print(*sys.modules, file=sys.stderr)"
     environ = {
-        "_ARES_WORKER_COMPLETE": "bash_complete", "COMP_WORDS": "ares-worker de", "COMP_CWORD": "1",
-    }  # fmt: skip
+        "_ARES_WORKER_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environ
     )
-    assert done.stdout.split() == ["plain,demo", "plain,dead"]
-    assert "worker.commands.dead" not in done.stderr.split()
+    return done.stdout.split(), done.stderr.split()
+
+
+def test_the_shell_completes_commands_without_importing_them() -> None:
+    offered, loaded = _completed("ares-worker de")
+    assert offered == ["plain,demo", "plain,dead"]
+    assert "worker.commands.dead" not in loaded
+
+
+def test_the_shell_completes_subcommands_and_global_options() -> None:
+    assert _completed("ares-worker dead re")[0] == ["plain,requeue"]
+    assert "plain,--archive-dir" in _completed("ares-worker recall list --a")[0]
+
+
+def test_completion_of_nonsense_is_silent() -> None:
+    offered, said = _completed("ares-worker nonsense x")
+    assert offered == []
+    assert "Usage:" not in said
