@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 EMBEDDED: Final = "embedded"
 
+_LEVELS: Final = ("warning", "info", "debug")
+
 
 @contextmanager
 def reachable(invocation: Invocation, **more: Any) -> Iterator[Settings]:
@@ -49,9 +51,6 @@ def quiet_logs(invocation: Invocation, settings: Settings) -> Iterator[None]:
     level = "error" if invocation.quiet else _LEVELS[min(invocation.verbosity, 2)]
     with logging_to(level=level, format="text", redactor=Redactor(settings.redis.secrets())):
         yield
-
-
-_LEVELS: Final = ("warning", "info", "debug")
 
 
 def one_tenant(settings: Settings) -> str:
@@ -86,15 +85,7 @@ async def _on_store(
     tenant: str,
     work: Callable[[RedisEventStore, Settings], Awaitable[T]],
 ) -> T:
-    from streams.redis_store import RedisEventStore
+    from .stores import open_store
 
-    from .wiring import store_options
-
-    store = await RedisEventStore.connect(
-        settings.redis.read_url(),
-        tenant,
-        options=store_options(settings),
-        connection=settings.redis.connection_options(),
-    )
-    async with store:
+    async with await open_store(settings, tenant) as store:
         return await work(store, settings)
