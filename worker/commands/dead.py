@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import sys
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 _SHOWN: Final = 50
-_SHOWN_BYTES: Final = 4096
 
 _code_option = click.option("--code", metavar="CODE", help="Only those rejected for this reason.")
 
@@ -53,17 +50,18 @@ def dead() -> None:
 @pass_invocation
 def list_dead(invocation: Invocation, code: str | None, limit: int, as_json: bool) -> int:
     """List dead letters, newest first."""
+    from worker.dead_view import Listing, letter_facts, write_table
     from worker.sessions import with_each_store
 
-    async def collect(store: RedisEventStore, _: Settings) -> _Listing:
+    async def collect(store: RedisEventStore, _: Settings) -> Listing:
         letters = _letters_of(store)
         found: list[dict[str, Any]] = []
         async for letter in letters.list(newest_first=True):
             if code is None or letter.code == code:
-                found.append({"tenant": store.tenant, **_facts(letter)})
+                found.append({"tenant": store.tenant, **letter_facts(letter)})
             if limit and len(found) == limit:
                 break
-        return _Listing(store.tenant, await letters.count(), found, store.clock())
+        return Listing(store.tenant, await letters.count(), found, store.clock())
 
     listings = with_each_store(invocation, collect)
     if as_json:
@@ -74,7 +72,7 @@ def list_dead(invocation: Invocation, code: str | None, limit: int, as_json: boo
     for listing in listings:
         if len(listings) > 1:
             output.write(output.paint(f"tenant {listing.tenant}", bold=True))
-        _write_table(listing)
+        write_table(listing)
         output.tell(f"{len(listing.found):,} of {words.count(listing.total, 'dead letter')}")
     return ExitCode.DONE
 
@@ -89,6 +87,7 @@ def show_dead(invocation: Invocation, letter_id: str, full: bool, as_json: bool)
 
     In JSON a field that is no UTF-8 has `base64` instead of `value`.
     """
+    from worker.dead_view import field_as_json, field_as_text, letter_facts
     from worker.sessions import with_store
 
     async def get(store: RedisEventStore, _: Settings) -> DeadLetter:
@@ -96,8 +95,8 @@ def show_dead(invocation: Invocation, letter_id: str, full: bool, as_json: bool)
 
     letter = with_store(invocation, get)
     if as_json:
-        fields = [_field_as_json(name, value) for name, value in letter.fields]
-        output.write_json({**_facts(letter), "fields": fields})
+        fields = [field_as_json(name, value) for name, value in letter.fields]
+        output.write_json({**letter_facts(letter), "fields": fields})
         return ExitCode.DONE
     output.write(output.paint(f"dead letter {letter.id}", bold=True))
     for name, text in (
@@ -109,7 +108,7 @@ def show_dead(invocation: Invocation, letter_id: str, full: bool, as_json: bool)
         output.write(f"  {name:<10}{output.visible_line(text)}")
     output.write("  fields")
     for field in letter.fields:
-        output.write(_field_as_text(*field, full=full))
+        output.write(field_as_text(*field, full=full))
     return ExitCode.DONE
 
 
@@ -197,16 +196,6 @@ def purge(
     return ExitCode.DONE if deleted or every else ExitCode.NO
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """What `list` shows of one tenant."""
-
-    tenant: str
-    total: int
-    found: list[dict[str, Any]]
-    now_ms: int
-
-
 class _Choice:
     """Which letters a command is for: those named, or all there are that fit."""
 
@@ -256,54 +245,3 @@ def _confirm(number: int) -> None:
         raise click.UsageError("Say --yes to purge all of them without being asked.")
     if not click.confirm(f"Delete {words.count(number, 'dead letter')} for good?", err=True):
         raise click.exceptions.Exit(ExitCode.NO)
-
-
-def _write_table(listing: _Listing) -> None:
-    rows = [
-        (
-            facts["id"],
-            words.age(facts["dead_ms"], listing.now_ms),
-            facts["code"],
-            facts["stream"],
-            facts["type"],
-            words.size(facts["bytes"]),
-            facts["reason"],
-        )
-        for facts in listing.found
-    ]
-    if rows:
-        for line in output.table(
-            ("ID", "AGE", "CODE", "STREAM", "TYPE", "SIZE", "REASON"), rows, left=7
-        ):
-            output.write(line)
-
-
-def _facts(letter: DeadLetter) -> dict[str, Any]:
-    return {
-        "id": letter.id,
-        "stream": letter.text("stream"),
-        "type": letter.text("type"),
-        "code": letter.code,
-        "reason": letter.reason,
-        "origin_id": letter.origin_id,
-        "attempts": letter.attempts,
-        "first_seen_ms": letter.first_seen_ms,
-        "dead_ms": letter.dead_ms,
-        "bytes": letter.size,
-    }
-
-
-def _field_as_json(name: bytes, value: bytes) -> dict[str, str]:
-    shown = {"name": name.decode(errors="backslashreplace")}
-    try:
-        return {**shown, "value": value.decode()}
-    except UnicodeDecodeError:
-        return {**shown, "base64": base64.b64encode(value).decode()}
-
-
-def _field_as_text(name: bytes, value: bytes, *, full: bool) -> str:
-    shown = value if full else value[:_SHOWN_BYTES]
-    text = output.visible_line(shown.decode(errors="backslashreplace"))
-    more = len(value) - len(shown)
-    rest = f"… ({words.size(more)} more; --full shows all)" if more else ""
-    return f"    {output.visible_line(name.decode(errors='backslashreplace'))} = {text}{rest}"

@@ -64,14 +64,7 @@ def import_files(
 
         report = with_store(invocation, send)
     if as_json:
-        output.write_json(
-            {
-                "files": report.files,
-                "sent": report.sent,
-                "skipped": report.skipped,
-                "streams": len(report.streams),
-            }
-        )
+        output.write_json(_as_json(report))
     else:
         output.write(_in_words(report))
     return ExitCode.DONE
@@ -94,6 +87,15 @@ def _complain(file: str, bad: BadLine) -> None:
     # A bar may stand on this line of the terminal.
     start = "\r\x1b[2K" if sys.stderr is not None and sys.stderr.isatty() else ""
     output.complain(start + output.visible_line(f"{file}:{bad.line}: {bad.reason}"))
+
+
+def _as_json(report: ImportReport) -> dict[str, int]:
+    return {
+        "files": report.files,
+        "sent": report.sent,
+        "skipped": report.skipped,
+        "streams": len(report.streams),
+    }
 
 
 def _in_words(report: ImportReport) -> str:

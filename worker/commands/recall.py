@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -18,9 +15,7 @@ from worker.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
     from archive.reader import FileArchiveReader
-    from archive.recall import Recall
-    from archive.recall_query import Filters, Query
-    from archive.survey import ArchivedRound, Problem
+    from archive.survey import ArchivedRound
 
 _ACTIONS: Final = ("plan", "implement", "fix", "review")
 _NAMED: Final = 12
@@ -104,9 +99,10 @@ def query(
       ares-worker recall query -- --force
     """
     from archive.recall_query import parse_pattern, parse_query
+    from worker.recall_search import Search
 
     sought = parse_pattern(" ".join(text)) if regex else parse_query(" ".join(text))
-    search = _Search(invocation, sought, asked)
+    search = Search(invocation, sought, asked)
     if as_json:
         return search.write_json(_record_as_json)
     from worker.recall_blocks import Blocks
@@ -129,8 +125,9 @@ def list_rounds(invocation: Invocation, /, as_json: bool, **asked: Any) -> int:
     """
     from archive.recall_query import EVERYTHING
     from worker.recall_blocks import summary_line
+    from worker.recall_search import Search
 
-    search = _Search(invocation, EVERYTHING, asked)
+    search = Search(invocation, EVERYTHING, asked)
     if as_json:
         return search.write_json(_line_as_json)
     width = output.terminal_width() if sys.stdout is not None and sys.stdout.isatty() else None
@@ -150,7 +147,9 @@ def show_round(invocation: Invocation, number: int, stream: str | None, as_json:
       ares-worker recall round 3 --stream session-42
       ares-worker recall round 3 --json | jq .verdict
     """
-    found = _one_round(_reader(invocation), number, stream)
+    from worker.recall_search import reader_of
+
+    found = _one_round(reader_of(invocation), number, stream)
     output.write_json(dict(found.raw), indent=None if as_json else 2)
     return ExitCode.DONE
 
@@ -158,10 +157,11 @@ def show_round(invocation: Invocation, number: int, stream: str | None, as_json:
 def _one_round(reader: FileArchiveReader, number: int, stream: str | None) -> ArchivedRound:
     from streams.errors import NotFoundError
     from worker.recall_blocks import place_in_words
+    from worker.recall_search import complain_of
 
     if stream is not None:
         return reader.show(stream, number)
-    holders = reader.holders(number, _complain)
+    holders = reader.holders(number, complain_of)
     if not holders:
         raise NotFoundError(f"no stream has a round {number}")
     if len(holders) > 1:
@@ -171,112 +171,6 @@ def _one_round(reader: FileArchiveReader, number: int, stream: str | None) -> Ar
             f"{words.count(len(names), 'stream')} have a round {number}; say --stream: {named}"
         )
     return holders[0]
-
-
-@dataclass(slots=True)
-class _Search:
-    """One search and how its answer is written."""
-
-    invocation: Invocation
-    query: Query
-    asked: dict[str, Any]
-
-    def write_json(self, shape: Callable[[ArchivedRound], dict[str, Any]]) -> int:
-        """Every round as one item of an array."""
-        with output.json_array() as array:
-            for found in self._rounds():
-                array.add(shape(found))
-        return ExitCode.DONE if array.started else ExitCode.NO
-
-    def write_text(self, shape: Callable[[ArchivedRound], str]) -> int:
-        """Every round as text."""
-        count = 0
-        for found in self._rounds():
-            count += 1
-            output.write(shape(found))
-        if not count:
-            output.tell("No round fits.")
-        return ExitCode.DONE if count else ExitCode.NO
-
-    def _rounds(self) -> Iterator[ArchivedRound]:
-        recall = self._recall()
-        with _progress() as progress:
-            yield from recall.query(
-                self.query,
-                self._filters(),
-                limit=self.asked["limit"],
-                report=_complain,
-                progress=progress,
-            )
-
-    def _recall(self) -> Recall:
-        from archive.recall import Recall
-
-        settings = self.invocation.light_settings()
-        cache = None if self.asked["no_index"] else _cache_folder()
-        tenants = _tenants(self.invocation, settings.tenants)
-        return Recall(settings.archive_dir, tenants=tenants, cache=cache)
-
-    def _filters(self) -> Filters:
-        from archive.recall_query import Filters, parse_when
-        from streams.clock import utc_now
-
-        now = utc_now()
-        since, until = self.asked["since"], self.asked["until"]
-        return Filters(
-            streams=self.asked["streams"],
-            action=self.asked["action"] or "",
-            outcome=self.asked["outcome"] or "",
-            file=self.asked["file"] or "",
-            ref=self.asked["ref"] or "",
-            since=None if since is None else parse_when(since, now=now),
-            until=None if until is None else parse_when(until, now=now, end=True),
-            failed=self.asked["failed"],
-        )
-
-
-def _reader(invocation: Invocation) -> FileArchiveReader:
-    from archive.reader import FileArchiveReader
-
-    settings = invocation.light_settings()
-    tenants = _tenants(invocation, settings.tenants)
-    return FileArchiveReader(settings.archive_dir, tenants=tenants)
-
-
-def _tenants(invocation: Invocation, configured: tuple[str, ...]) -> tuple[str, ...]:
-    """The tenants asked for by flag, environment or file; all in the archive otherwise."""
-    from worker.settings_files import DEFAULT_TENANTS
-
-    return configured if invocation.tenants or configured != DEFAULT_TENANTS else ()
-
-
-def _cache_folder() -> Path | None:
-    """Where this user's caches are; None where there is no such place."""
-    import os
-
-    named = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(named) if named else Path.home() / ".cache") / "ares-worker"
-    except RuntimeError:  # no home directory
-        return None
-
-
-def _complain(trouble: Problem) -> None:
-    output.complain(output.visible_line(f"left out: {trouble.path}: {trouble.detail}"))
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int], None] | None]:
-    """How far a first index is, on one line of a terminal, which is cleared at the end."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-
-    def tell(rounds: int) -> None:
-        sys.stderr.write(f"\r\x1b[2KReading the archive: {words.count(rounds, 'round')}…\r")
-        sys.stderr.flush()
-
-    yield tell
 
 
 def _record_as_json(found: ArchivedRound) -> dict[str, Any]:
