@@ -185,8 +185,8 @@ def own_secret(case: Path) -> set[str]:
     return {key for secret in of_kind("Secret", values_of(case)) for key in secret["stringData"]}
 
 
-def test_a_rotated_secret_needs_no_restart() -> None:
-    """Mounted whole, not by subPath: such files never change."""
+def test_mounted_secrets_follow_their_source() -> None:
+    """Files mounted by subPath never change, so a restarted container would read old ones."""
     (deployment,) = [pod for pod in pods(objects()) if pod.owner.startswith("Deployment")]
 
     (mount,) = [each for each in deployment.main["volumeMounts"] if each["name"] == "redis"]

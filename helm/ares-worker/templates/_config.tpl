@@ -10,14 +10,14 @@ tenants = {{ toJson $config.tenants }}
 [{{ $section }}]
 {{- range $name, $value := $settings }}
 {{- if not (kindIs "invalid" $value) }}
-{{ $name }} = {{ include "ares-worker.tomlValue" $value }}
+{{ $name }} = {{ include "ares-worker.scalar" $value }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{ end -}}
 
 {{/* Numbers come out of YAML as floats: 67108864 would print as 6.7108864e+07. */}}
-{{- define "ares-worker.tomlValue" -}}
+{{- define "ares-worker.scalar" -}}
 {{- if or (kindIs "float64" .) (kindIs "int64" .) (kindIs "int" .) -}}
 {{- eq (float64 (int64 .)) (float64 .) | ternary (int64 . | toString) (toString .) -}}
 {{- else -}}

@@ -20,7 +20,7 @@ filled in, then the overrides. */}}
 {{- $values := .Values.prometheusRule -}}
 {{- $text := .Files.Get "rules/alerts.yaml" | replace "${selector}" (tpl $values.selector .) | replace "${runbookUrl}" $values.runbookUrl -}}
 {{- range $name, $value := $values.thresholds -}}
-{{- $text = replace (printf "${%s}" $name) (toString $value) $text -}}
+{{- $text = replace (printf "${%s}" $name) (include "ares-worker.scalar" $value) $text -}}
 {{- end -}}
 {{- $groups := list -}}
 {{- range (fromYaml $text).groups -}}
