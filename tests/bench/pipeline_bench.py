@@ -35,7 +35,8 @@ PAYLOAD = {
     "output": "214 passed, 3 skipped in 1.87s\nall of them within their time limits\n",
     "truncated": False,
 }
-_JSON = json.dumps(PAYLOAD)  # about 300 bytes
+EVENT_JSON = json.dumps(PAYLOAD)
+"""Payload of about 300 bytes."""
 _runs = itertools.count()
 
 
@@ -52,7 +53,7 @@ def entries(count: int) -> list[dict[str, str]]:
     for n in range(count):
         ends = (n // STREAMS + 1) % ROUND == 0
         type_ = "task.completed" if ends else "tool.call.completed"
-        made.append({"stream": f"agent-{n % STREAMS}", "type": type_, "payload": _JSON})
+        made.append({"stream": f"agent-{n % STREAMS}", "type": type_, "payload": EVENT_JSON})
     return made
 
 

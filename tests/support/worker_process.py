@@ -98,6 +98,7 @@ class WorkerProcess:
         if kind is None and not self._killed:
             assert self.process.returncode == 0, self.log()
 
+    peak_mb = 0.0
     _killed = False
 
     def kill(self) -> None:
