@@ -155,8 +155,14 @@ def plan_rotation(stored: Iterable[StoredRound], max_rounds: int) -> list[int]:
         time = max(newest_so_far.get(item.epoch, UNKNOWN_TIME), item.ended_us)
         newest_so_far[item.epoch] = time
         aged.append((time, item.epoch, item.first_version, item.round))
-    oldest = (number for *_, number in sorted(aged) if number != highest)
-    return [number for number, _ in zip(oldest, range(excess), strict=False)]
+    gone: list[int] = []
+    kept_epoch: int | None = None
+    for _, epoch, _, number in sorted(aged)[:excess]:
+        if number == highest:
+            kept_epoch = epoch  # what follows it there would leave a gap behind
+        elif epoch != kept_epoch:
+            gone.append(number)
+    return gone
 
 
 def identity_of(record: RoundRecord) -> RoundIdentity:

@@ -1,4 +1,4 @@
-"""Reads an archive by stream and number; searching is `archive.recall`'s, called from here."""
+"""Reads an archive by stream and number, and by what its rounds say."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Iterator, Sequence
 from .disk import Disk
 from .failures import ArchiveFailure, RoundDamaged, RoundErased, RoundNotFound, UnsafePath
 from .layout import round_name
+from .recall import Recall
+from .recall_query import parse_query
+from .recall_render import render_block
+from .recall_text import visible_line
 from .record import RoundRecord
 from .record_json import Tombstone
 from .survey import ArchivedRound, Place, Report, StreamFolder, Survey, problem
@@ -16,6 +20,7 @@ from .volume import Volume
 _Numbers = list[int]
 _Names = list[str]
 _Rounds = list[ArchivedRound]
+_Records = list[RoundRecord]
 
 
 class FileArchiveReader:
@@ -33,6 +38,7 @@ class FileArchiveReader:
         disk: Disk | None = None,
     ) -> None:
         self.survey = Survey(Volume(directory, disk=disk), tenants)
+        self._recall = Recall(directory, tenants=tenants, disk=disk)
 
     def read(self, stream: str, round: int) -> RoundRecord:
         """Round `round` of `stream`.
@@ -69,6 +75,19 @@ class FileArchiveReader:
                 if isinstance(found, ArchivedRound) and found.stream == stream:
                     numbers.add(place.round)
         return sorted(numbers)
+
+    def search(self, text: str, *, limit: int | None = None) -> _Records:
+        """Records that contain every word of `text`, newest first; see `parse_query`.
+
+        Raises `InvalidQuery` for an empty text. `archive.recall` can do more, and with an index.
+        """
+        return [found.record for found in self._recall.query(parse_query(text), limit=limit)]
+
+    def recall(self, text: str, *, limit: int | None = None) -> str:
+        """Like `search`, as text for a person."""
+        query = parse_query(text)
+        blocks = [render_block(f, query=query) for f in self._recall.query(query, limit=limit)]
+        return "\n".join(blocks) or f"No round matches {visible_line(text)}\n"
 
     def streams(self, report: Report | None = None) -> _Names:
         """Ids of the streams that have rounds, sorted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -44,3 +45,12 @@ def matches_in_time(query: Query, found: ArchivedRound) -> bool:
         return matches(query, found)
     with time_limit():
         return matches(query, found)
+
+
+def pattern_spans(pattern: re.Pattern[str], line: str) -> list[tuple[int, int]]:
+    """Where a pattern matches in a line; nowhere when finding out takes too long."""
+    try:
+        with time_limit():
+            return [m.span() for m in pattern.finditer(line) if m.end() > m.start()]
+    except InvalidQuery:
+        return []

@@ -1,0 +1,188 @@
+"""Rounds as text for a person: blocks, a timeline, and exact JSON for scripts.
+
+Everything from a record is neutralised before it is shown: no stored text can drive the
+terminal or pass for a line of ours. `style` adds colour, and does so after that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from .recall_guard import pattern_spans
+from .recall_query import EVERYTHING, Query, failed_checks, has_failed
+from .recall_text import match_spans, visible, visible_line
+from .record import FileChange, RoundRecord, Verdict
+from .record_json import ARES_CHECKS, KNOWN_FIELDS
+from .survey import ArchivedRound
+
+Style = Callable[[str, str], str]
+"""Dresses up text: kind (title, label, match, good, bad, dim) and text in, text out."""
+
+_SHORT_LIST: Final = 5
+_LABEL_WIDTH: Final = 10
+
+
+def plain(kind: str, text: str) -> str:
+    """The style without any."""
+    return text
+
+
+def render_block(
+    found: ArchivedRound, *, query: Query = EVERYTHING, style: Style = plain, full: bool = False
+) -> str:
+    """One round as a block of lines, ended by a line break.
+
+    Long lists are cut to their first entries unless `full`, which also shows where the round
+    stands, its versions, and the fields we don't know.
+    """
+    record = found.record
+    shown = _Marked(query, style)
+    lines = [_headline(found, style), *shown.text(record.summary, indent="  ")]
+    lines += shown.field("files", [_file_line(change) for change in record.files], full)
+    lines += shown.field("checks", list(_checks(record.verdict)), full)
+    lines += shown.field("decisions", record.decisions, full)
+    lines += shown.field("todos", record.todos, full)
+    lines += shown.field("refs", [f"{role} {value}" for role, value in record.refs.items()], full)
+    lines += shown.field("error", [record.error] if record.error else [], full)
+    if full:
+        lines += shown.field("details", list(_details(found)), full)
+    return "\n".join(lines) + "\n"
+
+
+class _Marked:
+    """Lines of a block, neutralised, with what was looked for marked."""
+
+    def __init__(self, query: Query, style: Style) -> None:
+        self._query, self._style = query, style
+
+    def text(self, text: str, *, indent: str) -> list[str]:
+        return [indent + self.mark(line) for line in visible(text).split("\n")] if text else []
+
+    def field(self, label: str, values: Sequence[str], full: bool) -> list[str]:
+        lines: list[str] = []
+        shown = values if full else values[:_SHORT_LIST]
+        for value in shown:
+            head = (
+                self._style("label", label.ljust(_LABEL_WIDTH)) if not lines else " " * _LABEL_WIDTH
+            )
+            first, *rest = self.text(value, indent="") or [""]
+            lines.append(f"  {head} {first}")
+            lines += [f"  {' ' * _LABEL_WIDTH} {line}" for line in rest]
+        if len(values) > len(shown):
+            more = self._style("dim", f"and {len(values) - len(shown)} more")
+            lines.append(f"  {' ' * _LABEL_WIDTH} {more}")
+        return lines
+
+    def mark(self, line: str) -> str:
+        spans = match_spans(line, self._query.needles)
+        if self._query.pattern is not None:
+            spans = pattern_spans(self._query.pattern, line)
+        parts, at = [], 0
+        for start, end in spans:
+            parts += [line[at:start], self._style("match", line[start:end])]
+            at = end
+        return "".join([*parts, line[at:]])
+
+
+def _headline(found: ArchivedRound, style: Style) -> str:
+    record = found.record
+    outcome = style("bad" if has_failed(record) else "good", visible_line(record.outcome))
+    parts = [
+        style("title", f"round {found.place.round}"),
+        style("title", visible_line(found.stream) or "(no stream)"),
+        visible_line(record.action),
+        outcome,
+        style("dim", when(record.ended_at)),
+    ]
+    if found.place.folder.tenant != "default":
+        parts.insert(2, f"tenant {visible_line(found.place.folder.tenant)}")
+    return "  ".join(parts)
+
+
+def when(moment: datetime | None) -> str:
+    """A time to the minute, UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}" if moment else "time unknown"
+
+
+def _file_line(change: FileChange) -> str:
+    counts = f" +{change.lines_added}" if change.lines_added else ""
+    counts += f" -{change.lines_removed}" if change.lines_removed else ""
+    return f"{change.path}{counts}" + (f"  {change.summary}" if change.summary else "")
+
+
+def _checks(verdict: Verdict) -> Iterator[str]:
+    for check in verdict.checks:
+        yield f"{check.tool or check.kind}: {check.result}"
+    if not verdict.checks:
+        for name in ARES_CHECKS:
+            if getattr(verdict, name):
+                yield f"{name}: {getattr(verdict, name)}"
+
+
+def _details(found: ArchivedRound) -> Iterator[str]:
+    record = found.record
+    yield f"file {found.place.path}"
+    if record.last_version:
+        yield (
+            f"versions {record.first_version}-{record.last_version}"
+            f" ({record.event_count} events), epoch {record.epoch}"
+        )
+    if record.started_at:
+        yield f"started {when(record.started_at)}"
+    if record.events_digest:
+        yield f"digest {record.events_digest}"
+    for name in found.raw.keys() - KNOWN_FIELDS:
+        yield f"{name}: {json.dumps(found.raw[name], ensure_ascii=False)}"
+
+
+def render_timeline(rounds: Iterable[ArchivedRound], *, style: Style = plain) -> Iterator[str]:
+    """The rounds of a stream as a log, in the order given: two lines each, a mark at each fork."""
+    epoch: int | None = None
+    for found in rounds:
+        record = found.record
+        if epoch is not None and record.epoch != epoch:
+            yield style("dim", f"~ epoch {record.epoch}") + "\n"
+        epoch = record.epoch
+        failed = has_failed(record)
+        mark = style("bad", "x") if failed else style("good", "*")
+        head = style("title", f"{found.place.round:>4}")
+        yield (
+            f"{mark} {head}  {style('dim', when(record.ended_at))}  "
+            f"{visible_line(record.action):<9} {_one_line(record.summary)}\n"
+        )
+        tail = "; ".join(_tail(record))
+        yield f"|       {style('dim', visible_line(tail))}\n" if tail else "|\n"
+
+
+def _tail(record: RoundRecord) -> Iterator[str]:
+    if record.outcome != "completed":
+        yield record.outcome
+    if record.files:
+        added = sum(change.lines_added for change in record.files)
+        removed = sum(change.lines_removed for change in record.files)
+        files = "1 file" if len(record.files) == 1 else f"{len(record.files)} files"
+        yield f"{files} +{added} -{removed}"
+    if failing := failed_checks(record.verdict):
+        yield f"failing: {', '.join(failing)}"
+    if record.refs:
+        yield ", ".join(f"{role} {value}" for role, value in record.refs.items())
+
+
+def _one_line(text: str, limit: int = 100) -> str:
+    line = visible_line(" ".join(text.split()))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def to_json(found: ArchivedRound, *, indent: int | None = None, ascii_only: bool = False) -> str:
+    """The round's file as JSON, every field and every character of it, without a line break.
+
+    `stream_id` and `tenant_id` are filled in from its place where the file names none.
+    """
+    content: dict[str, Any] = dict(found.raw)
+    content["round"] = found.place.round
+    content["stream_id"] = content.get("stream_id") or found.stream
+    content["tenant_id"] = content.get("tenant_id") or found.place.folder.tenant
+    return json.dumps(content, indent=indent, ensure_ascii=ascii_only)
