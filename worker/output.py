@@ -101,6 +101,19 @@ def write(text: str = "") -> None:
         sys.stdout.write(text + "\n")
 
 
+def write_bytes(pieces: Iterable[bytes]) -> None:
+    """Data in an encoding of its own on stdout, as it is."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+        sys.stdout.buffer.writelines(pieces)
+
+
+def is_unicode() -> bool:
+    """Whether stdout can show any character."""
+    encoding = str(getattr(sys.stdout, "encoding", "") or "ascii")
+    return encoding.lower().replace("-", "") == "utf8"
+
+
 def tell(text: str = "") -> None:
     """One remark, with a newline, on stderr; silent under `-q`."""
     invocation = current_invocation()
@@ -125,9 +138,7 @@ def write_json(value: Any, *, indent: int | None = None) -> None:
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """`value` as JSON, on one line without `indent`: exact, and free of terminal controls."""
-    encoding = str(getattr(sys.stdout, "encoding", "") or "ascii")
-    ascii_only = encoding.lower().replace("-", "") != "utf8"
-    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, default=_plain)
+    text = json.dumps(value, ensure_ascii=not is_unicode(), indent=indent, default=_plain)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from worker import output, words
 from worker.cli_classes import AresCommand, AresGroup, json_option
+from worker.commands import recall_reports
 from worker.exit_codes import ExitCode
 from worker.invocation import Invocation, pass_invocation
+from worker.recall_options import filter_options
 
 if TYPE_CHECKING:
     from archive.reader import FileArchiveReader
     from archive.survey import ArchivedRound
 
-_ACTIONS: Final = ("plan", "implement", "fix", "review")
 _NAMED: Final = 12
-_OUTCOMES: Final = ("completed", "failed", "unfinished")
 
 
 @click.group("recall", cls=AresGroup)
@@ -32,7 +30,12 @@ def recall() -> None:
       ares-worker recall query login --file app/ --since 7d --failed
       ares-worker recall round 3 --stream session-42
       ares-worker recall list --limit 20
+      ares-worker recall timeline session-42
     """
+
+
+for command in (recall_reports.timeline, recall_reports.stats, recall_reports.export):
+    recall.add_command(command)
 
 
 class _QueryCommand(AresCommand):
@@ -46,34 +49,10 @@ class _QueryCommand(AresCommand):
             raise click.UsageError(said, ctx) from exc
 
 
-def _filters(command: Callable[..., int]) -> Callable[..., int]:
-    """The options that narrow down which rounds come into question."""
-    for option in reversed(
-        (
-            click.option(
-                "--stream", "streams", metavar="S", multiple=True, help="Only this stream."
-            ),
-            click.option("--action", type=click.Choice(_ACTIONS), help="What the round was for."),
-            click.option("--outcome", type=click.Choice(_OUTCOMES), help="How it ended."),
-            click.option("--failed", is_flag=True, help="Failed rounds, or with a failed check."),
-            click.option("--file", metavar="PATH", help="Changed this file: a part, or * and ?."),
-            click.option("--ref", metavar="REF", help="Names this commit, issue, URL…"),
-            click.option("--since", metavar="TIME", help="Ended at or after: 7d, 2026-01-31."),
-            click.option("--until", metavar="TIME", help="Ended at or before."),
-            click.option(
-                "--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N."
-            ),
-            click.option("--no-index", is_flag=True, help="Read every file; same answer, slower."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
 @recall.command("query", cls=_QueryCommand)
 @click.argument("text", nargs=-1, required=True)
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
-@_filters
+@filter_options
 @click.option("--full", is_flag=True, help="Long fields as a whole.")
 @json_option("an array of records")
 @pass_invocation
@@ -99,20 +78,22 @@ def query(
       ares-worker recall query -- --force
     """
     from archive.recall_query import parse_pattern, parse_query
-    from worker.recall_search import Search
+    from archive.recall_render import render_block
+    from worker.recall_search import Search, record_as_json, style
 
     sought = parse_pattern(" ".join(text)) if regex else parse_query(" ".join(text))
     search = Search(invocation, sought, asked)
     if as_json:
-        return search.write_json(_record_as_json)
-    from worker.recall_blocks import Blocks
-
-    blocks = Blocks(sought, full=full, width=output.terminal_width())
-    return search.write_text(lambda found: "\n".join(blocks.lines(found)))
+        return search.write_json(record_as_json)
+    return search.write_text(
+        lambda rounds: (
+            render_block(found, query=sought, style=style, full=full) + "\n" for found in rounds
+        )
+    )
 
 
 @recall.command("list")
-@_filters
+@filter_options
 @json_option("an array of rounds")
 @pass_invocation
 def list_rounds(invocation: Invocation, /, as_json: bool, **asked: Any) -> int:
@@ -124,14 +105,12 @@ def list_rounds(invocation: Invocation, /, as_json: bool, **asked: Any) -> int:
       ares-worker recall list --stream session-42 --outcome failed
     """
     from archive.recall_query import EVERYTHING
-    from worker.recall_blocks import summary_line
-    from worker.recall_search import Search
+    from worker.recall_search import Search, line_as_json, summary_line
 
     search = Search(invocation, EVERYTHING, asked)
     if as_json:
-        return search.write_json(_line_as_json)
-    width = output.terminal_width() if sys.stdout is not None and sys.stdout.isatty() else None
-    return search.write_text(lambda found: summary_line(found, width=width))
+        return search.write_json(line_as_json)
+    return search.write_text(lambda rounds: map(summary_line, rounds))
 
 
 @recall.command("round")
@@ -156,8 +135,7 @@ def show_round(invocation: Invocation, number: int, stream: str | None, as_json:
 
 def _one_round(reader: FileArchiveReader, number: int, stream: str | None) -> ArchivedRound:
     from streams.errors import NotFoundError
-    from worker.recall_blocks import place_in_words
-    from worker.recall_search import complain_of
+    from worker.recall_search import complain_of, place_in_words
 
     if stream is not None:
         return reader.show(stream, number)
@@ -171,23 +149,3 @@ def _one_round(reader: FileArchiveReader, number: int, stream: str | None) -> Ar
             f"{words.count(len(names), 'stream')} have a round {number}; say --stream: {named}"
         )
     return holders[0]
-
-
-def _record_as_json(found: ArchivedRound) -> dict[str, Any]:
-    """The whole record; what a file of ARES doesn't name, its place does."""
-    named = {"stream_id": found.stream, "tenant_id": found.place.folder.tenant}
-    return {**found.raw, **named}
-
-
-def _line_as_json(found: ArchivedRound) -> dict[str, Any]:
-    record = found.record
-    return {
-        "tenant_id": found.place.folder.tenant,
-        "stream_id": found.stream,
-        "round": found.place.round,
-        "action": record.action,
-        "outcome": record.outcome,
-        "started_at": record.started_at,
-        "ended_at": record.ended_at,
-        "summary": record.summary,
-    }
