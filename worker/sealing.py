@@ -25,6 +25,7 @@ from archive.segments import (
     SegmentInvalid,
     SegmentStoreFull,
     SegmentUnsupported,
+    export_in,
 )
 from archive.segments.selection import select
 from streams.errors import AresError, UsageError
@@ -148,6 +149,20 @@ def _refusal(error: AresError) -> Refusal:
         if isinstance(error, kind):
             return name
     return "invalid"
+
+
+def forget_stream(base: str | os.PathLike[str], tenant: str, stream: str) -> int:
+    """Forget every segment of a stream, for erasure; return how many still lived.
+
+    Raises the segment errors: of a corrupt scope nothing is forgotten.
+    """
+    scope = f"{tenant}/{stream}"
+    living = [row["id"] for row in export_in(base, scope) if not row["tombstone"]]
+    if living:
+        store = ArchiveStore(base, scope, stream)
+        for segment_id in living:
+            store.forget(segment_id)
+    return len(living)
 
 
 def load_redactor(name: str) -> Redactor:

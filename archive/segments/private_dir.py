@@ -35,7 +35,7 @@ except ImportError:  # not Unix: opening says so
 ROOT_NAME: Final = "context-archives"
 _LOCK: Final = "lock"
 _PENDING: Final = "pending.tmp"
-_SLOT_NAME: Final = re.compile(r"(\d{3})\.json")
+_SLOT_NAME: Final = re.compile(r"([0-9]{3})\.json")
 _MAX_LISTED: Final = 1_024
 _HANDLE_RELATIVE: Final = hasattr(os, "O_NOFOLLOW") and os.supports_dir_fd >= {
     os.open,

@@ -25,7 +25,13 @@ class RecordFault(ValueError):
     """The bytes are no record of this scope; the message says why, without content."""
 
 
-class Element(msgspec.Struct, forbid_unknown_fields=True):
+class _Quiet(msgspec.Struct):
+    """Shows no content in its repr."""
+
+    __repr__ = object.__repr__
+
+
+class Element(_Quiet, forbid_unknown_fields=True):
     """One kept message as stored."""
 
     source_index: int
@@ -33,7 +39,7 @@ class Element(msgspec.Struct, forbid_unknown_fields=True):
     message: dict[str, Any]
 
 
-class Live(msgspec.Struct, tag_field="state", tag="live", forbid_unknown_fields=True):
+class Live(_Quiet, tag_field="state", tag="live", forbid_unknown_fields=True):
     """The body of a segment that is there."""
 
     source_message_count: int
@@ -41,11 +47,11 @@ class Live(msgspec.Struct, tag_field="state", tag="live", forbid_unknown_fields=
     note: str
 
 
-class Tombstone(msgspec.Struct, tag_field="state", tag="tombstone", forbid_unknown_fields=True):
+class Tombstone(_Quiet, tag_field="state", tag="tombstone", forbid_unknown_fields=True):
     """The body of a segment that was forgotten."""
 
 
-class Shape(msgspec.Struct, forbid_unknown_fields=True):
+class Shape(_Quiet, forbid_unknown_fields=True):
     """A whole file. Fields stand in the order in which they are written."""
 
     version: int

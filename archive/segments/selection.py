@@ -2,7 +2,8 @@
 
 One walk decides and pays: the result holds all that screening needs, so neither a redactor nor a
 later change of the caller's objects can alter the choice. Costs are those of the other program.
-Named tuples, not dataclasses: there may be tens of thousands, and they are made faster.
+Named tuples, not dataclasses: there may be tens of thousands, and they are made faster. Their
+repr shows no content.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ class Text(NamedTuple):
 
     text: str | None
 
+    def __repr__(self) -> str:
+        return "<Text>"
+
 
 class ToolUse(NamedTuple):
     """A tool call; `arguments` is their canonical JSON, None where they are withheld."""
@@ -35,6 +39,9 @@ class ToolUse(NamedTuple):
     name: str
     arguments: str | None
 
+    def __repr__(self) -> str:
+        return "<ToolUse>"
+
 
 class ToolResult(NamedTuple):
     """A tool's answer: one text, the texts of its blocks, or None where it is withheld."""
@@ -42,6 +49,9 @@ class ToolResult(NamedTuple):
     tool_use_id: str
     content: Text | list[Text] | None
     is_error: bool | None
+
+    def __repr__(self) -> str:
+        return "<ToolResult>"
 
 
 Block = Text | ToolUse | ToolResult
@@ -53,6 +63,9 @@ class Selected(NamedTuple):
     source_index: int
     role: str
     content: Text | list[tuple[int, Block]]
+
+    def __repr__(self) -> str:
+        return "<Selected>"
 
 
 def select(messages: Sequence[Any], *, redacts: bool) -> list[Selected]:

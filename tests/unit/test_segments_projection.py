@@ -168,6 +168,29 @@ class TestNothingLeaks:
             assert "CONTENT" not in repr(value)
             assert "NOTE" not in f"{value!r} {value}"
 
+    def test_no_repr_on_the_way_shows_content(self) -> None:
+        from archive.segments import record, record_shape, selection
+
+        call = tool_use({"a": "CONTENT"})
+        chosen = selection.select([user("CONTENT"), call, tool_result("CONTENT")], redacts=True)
+        shape = record_shape.Shape(
+            1,
+            "",
+            "",
+            "",
+            "",
+            record_shape.Live(1, [record_shape.Element(0, [], user("CONTENT"))], ""),
+        )
+
+        for value in (
+            chosen,
+            chosen[1].content,
+            shape,
+            shape.body,
+            record.Record("", "", "CONTENT"),
+        ):
+            assert "CONTENT" not in repr(value)
+
     def test_the_types_can_be_made_and_compared(self) -> None:
         message = ArchivedMessage(0, [], user("x"))
 

@@ -214,6 +214,24 @@ class TestSealer:
         assert "CONTENT" not in repr(sealer.seal_round([said("CONTENT")], record("CONTENT")))
 
 
+class TestErasure:
+    def test_every_segment_of_the_stream_is_forgotten_and_no_other(
+        self, sealer: SegmentSealer, base: Path
+    ) -> None:
+        for text in ("one", "two"):
+            sealer.seal_round([said(text)], record())
+        sealer.seal_round([said("other")], record(stream="s2"))
+
+        assert sealing.forget_stream(base, "acme", "s1") == 2
+        assert sealing.forget_stream(base, "acme", "s1") == 0
+        assert [row["tombstone"] for row in export_in(base, "acme/s1")] == [True, True]
+        assert [row["tombstone"] for row in export_in(base, "acme/s2")] == [False]
+
+    def test_a_stream_without_segments_makes_no_folder(self, base: Path) -> None:
+        assert sealing.forget_stream(base, "acme", "s1") == 0
+        assert not base.exists()
+
+
 class TestRedactor:
     def test_a_function_is_found_by_module_and_name(self) -> None:
         assert load_redactor("builtins:str") is str
