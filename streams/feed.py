@@ -15,6 +15,7 @@ ARCHIVERS: Final = "archivers"
 """The group that archives; never dropped, made again whenever it vanishes."""
 
 _BLOCK_MARGIN_S: Final = 5.0
+_LOOK: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,7 @@ class FeedGroup:
         # UNBLOCKED or NOGROUP: the key or the group was deleted under the reader.
         if error_code(reply) in ("NOGROUP", "UNBLOCKED"):
             return Delivery(recreated=await self.ensure())
-        streams = checked(reply) or []
-        return _delivery(streams[0][1]) if streams else Delivery()
+        return _delivery(_entries_read(checked(reply)))
 
     async def claim(self, *, idle_ms: int, count: int) -> Delivery:
         """Take on entries that another consumer left unacknowledged for `idle_ms`."""
@@ -100,7 +100,19 @@ class FeedGroup:
             return Delivery(recreated=await self.ensure())
         self._claim_cursor, entries, *deleted = checked(reply)
         delivery = _delivery(entries)
-        return Delivery(delivery.entries, (*delivery.void, *(deleted[0] if deleted else ())))
+        gone: Sequence[bytes] = deleted[0] if deleted else ()
+        if None in entries:
+            gone = await self._vanished()
+        return Delivery(delivery.entries, (*delivery.void, *gone))
+
+    async def _vanished(self) -> list[bytes]:
+        """Ids this consumer holds whose entries were trimmed: Redis 6.2 claims them as nil."""
+        mine: Command = ("XPENDING", self._feed, self._group, "-", "+", _LOOK, self._consumer)
+        (reply,) = await self._wire.exchange([mine])
+        ids = [item[0] for item in checked(reply)]
+        looks: list[Command] = [("XRANGE", self._feed, name, name) for name in ids]
+        found = await self._wire.exchange(looks) if looks else []
+        return [name for name, entry in zip(ids, found, strict=True) if not checked(entry)]
 
     async def renew(self, ids: Sequence[bytes]) -> None:
         """Say that these entries are still being worked on."""
@@ -117,6 +129,16 @@ class FeedGroup:
     async def close(self) -> None:
         """Close the connection."""
         await self._wire.close()
+
+
+def _entries_read(reply: Reply) -> Sequence[Reply]:
+    """Entries in a reply to a read of one stream: a list of pairs in RESP2, a map in RESP3."""
+    if not reply:
+        return ()
+    entries: Sequence[Reply] = (
+        next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
+    )
+    return entries
 
 
 def _delivery(raw: Sequence[Reply]) -> Delivery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -138,18 +138,28 @@ class StreamArchiver:
         tail_limits = TailLimits(limits.max_events, limits.max_bytes)
         spans = [item.unarchived for item in due]
         tails, failures = await read_tails(self._wire, self._keys, spans, tail_limits)
-        archived.failures.update(failures)
+        again = await self._overtaken(due, failures)
+        archived.failures.update({s: exc for s, exc in failures.items() if s not in again})
         by_stream = {item.stream: item for item in due}
         works = [
             _Work(by_stream[tail.stream], tail, due_rounds(tail.events, tail.sizes, limits))
             for tail in tails
         ]
         works = [work for work in works if work.rounds]
-        if not works:
+        if works := await self._build(works, archived):
+            await self._publish(works)
+            again |= await self._advance(works, archived)
+        return again
+
+    async def _overtaken(
+        self, due: Sequence[StreamFacts], failures: Mapping[str, AresError]
+    ) -> set[str]:
+        """Those of the failed streams that another worker archived, and compacted, meanwhile."""
+        before = {item.stream: item.state.archived_version for item in due}
+        if not failures:
             return set()
-        works = await self._build(works, archived)
-        await self._publish(works)
-        return await self._advance(works, archived)
+        now = await read_facts(self._wire, self._keys, list(failures))
+        return {item.stream for item in now if item.state.archived_version > before[item.stream]}
 
     async def _build(self, works: list[_Work], archived: Archived) -> list[_Work]:
         """Build the records; a large round is built in a thread, so that the loop stays free."""

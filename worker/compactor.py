@@ -15,6 +15,7 @@ from typing import Final
 
 from ops.logs import fields
 from streams.clock import Clock
+from streams.errors import StreamCorrupted
 from streams.event import Event
 from streams.keys import Keys
 from streams.state import Advance, advance
@@ -81,7 +82,12 @@ class Compactor:
             return Compacted("idle")
         if not window.resumed and not await self._fix(stream, window):
             return Compacted("conflict", more=True)
-        summary, failed = await self._summarize(facts, window)
+        try:
+            summary, failed = await self._summarize(facts, window)
+        except StreamCorrupted:
+            if await self._overtaken(stream, window):
+                return Compacted("conflict", more=True)
+            raise
         if not await self._fold(stream, window, summary):
             return Compacted("conflict", more=True)
         await self._merge_oldest(stream)
@@ -95,6 +101,11 @@ class Compactor:
         known = {"compacted_version": window.first - 1, "compacting_to": 0}
         fixing = Advance(stream, known, {"compacting_to": window.last})
         return bool(await advance(self._wire, self._keys, [fixing]))
+
+    async def _overtaken(self, stream: str, window: Window) -> bool:
+        """Whether another worker has folded the window meanwhile: then its events are gone."""
+        (facts,) = await read_facts(self._wire, self._keys, [stream])
+        return facts.state.compacted_version >= window.first
 
     async def _summarize(self, facts: StreamFacts, window: Window) -> tuple[EventSummary, bool]:
         """Read the window page by page; one summary, and whether the rules had to stand in."""

@@ -116,15 +116,20 @@ class ArchiverPart:
     def __init__(self, archiver: Archiver, metrics: Metrics, tenant: str, due: DueStreams) -> None:
         self._archiver, self._metrics, self._tenant = archiver, metrics, tenant
         self._due = due
-        self._block = False
+        self._started = self._block = False
         self.name = f"archiver {tenant}"
 
     async def work(self) -> bool:
         """Archive one batch of feed entries, waiting for it when the last call found none."""
+        if not self._started:
+            await self._archiver.start()
+            self._started = True
         facts = await self._archiver.run_once(block=self._block)
         self._metrics.archive.claimed(facts.claimed)
         if facts.recreated:
-            _log.warning("the group of the archivers was made", extra=fields(tenant=self._tenant))
+            _log.warning(
+                "the group of the archivers had vanished", extra=fields(tenant=self._tenant)
+            )
         if facts.vanished:
             told = fields(tenant=self._tenant, entries=facts.vanished)
             _log.warning("feed entries had vanished", extra=told)

@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import cast
 
 from archive.files import Modes
+from archive.probe import probe as probe_volume
 from archive.writer import FileArchiveWriter
 from ops.health import Heartbeat, Readiness
 from ops.metrics import Metrics
@@ -20,12 +21,9 @@ from ops.redact import Redactor
 from ops.repeats import CauseLimiter
 from streams.backoff import Backoff
 from streams.clock import system_clock
-from streams.codec import Limits
-from streams.commit import CommitPolicy
 from streams.connection import open_client
 from streams.feed import ARCHIVERS, FeedGroup
-from streams.plan import BatchLimits
-from streams.redis_store import RedisEventStore, StoreOptions
+from streams.redis_store import RedisEventStore
 from streams.wire import Client
 
 from .archiver import Archiver, ArchiverPolicy
@@ -40,6 +38,7 @@ from .rounds import RoundLimits
 from .runner import Runner
 from .sequencer import Sequencer, SequencerPolicy
 from .settings import Settings
+from .stores import store_options
 from .summarizer import load_summarizer
 from .supervisor import Worker
 
@@ -72,7 +71,8 @@ def build_worker(settings: Settings) -> BuiltWorker:
         redis_failed=lambda kind: metrics.redis.failed(cast(RedisError, kind)),
         limiter=CauseLimiter(time.monotonic),
     )
-    probe = Probe(pipelines[0].store.wires.dedicated(), readiness, metrics, lambda: None)
+    wire = pipelines[0].store.wires.dedicated()
+    probe = Probe(wire, readiness, metrics, lambda: _volume_problem(settings))
 
     async def close() -> None:
         for pipeline in pipelines:
@@ -90,22 +90,6 @@ def build_worker(settings: Settings) -> BuiltWorker:
         close=close,
     )
     return BuiltWorker(worker, metrics, readiness, heartbeat, Redactor(settings.redis.secrets()))
-
-
-def store_options(settings: Settings) -> StoreOptions:
-    """Limits and policies of a store, from the settings."""
-    limits, commit = settings.limits, settings.commit
-    return StoreOptions(
-        limits=Limits(
-            max_stream_bytes=limits.max_stream_bytes,
-            max_type_bytes=limits.max_type_bytes,
-            max_payload_bytes=limits.max_payload_bytes,
-            max_depth=limits.max_depth,
-        ),
-        batch=BatchLimits(commit.max_events, commit.max_streams, commit.max_bytes),
-        commit=CommitPolicy(contention_attempts=commit.attempts),
-        timeout_s=settings.redis.socket_timeout_ms / 1000,
-    )
 
 
 def build_compactor(store: RedisEventStore, settings: Settings) -> Compactor:
@@ -220,6 +204,14 @@ def _round_limits(settings: Settings) -> RoundLimits:
 def _unique_name() -> str:
     """A consumer name nobody else has, or ever had: names of the dead are not taken over."""
     return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+
+
+def _volume_problem(settings: Settings) -> str | None:
+    """Why the archive's volume can't take rounds; None when it can."""
+    archive = settings.archive
+    modes = Modes(file=archive.file_mode, folder=archive.dir_mode)
+    facts = probe_volume(archive.dir, sentinel=archive.sentinel_file or "", modes=modes)
+    return None if facts.usable else f"{facts.reason}: {facts.detail}"
 
 
 def _ms(duration: timedelta) -> int:

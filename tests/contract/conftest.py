@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import fakeredis
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from streams.connection import open_client
 from support.redis_server import REDIS_7, REDIS_62
 from support.stores import Backend, memory_backend, redis_backend
+from support.workshop import Workshop
 
 MEMORY, FAKEREDIS, CLUSTER = "memory", "fakeredis", "cluster"
 
@@ -35,3 +37,19 @@ async def backend(servers, request: pytest.FixtureRequest, tenant: str) -> Async
 async def store(backend: Backend):
     """One store."""
     return await backend.open()
+
+
+@pytest.fixture(params=[FAKEREDIS, REDIS_7, REDIS_62, CLUSTER])
+async def workshop(
+    servers, request: pytest.FixtureRequest, tenant: str, tmp_path: Path
+) -> AsyncIterator[Workshop]:
+    """A worker's components on one tenant of each kind of Redis."""
+    async with AsyncExitStack() as stack:
+        if request.param == FAKEREDIS:
+            client = fakeredis.FakeAsyncRedis()
+        elif request.param == CLUSTER:
+            client = open_client(f"redis+cluster://127.0.0.1:{servers.cluster().port}")
+        else:
+            client = servers.get(request.param).client()
+        stack.push_async_callback(client.aclose)
+        yield Workshop(client, tenant, tmp_path / "rounds", stack)
