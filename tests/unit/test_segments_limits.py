@@ -203,7 +203,7 @@ def test_keys_are_visited_in_their_order_as_stored() -> None:
         {"\udfff": 1},
         1j,
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_arguments_that_are_no_json_of_64_bits_are_refused(value: Any) -> None:
     reason = refused([call({"a": [value]})])
