@@ -1,6 +1,8 @@
-# PYTHON makes the virtual environment VENV; everything else runs inside it.
+# PYTHON makes the virtual environment VENV with EXTRAS; everything else runs inside it.
+# `make test` is the suite for every day, `make check` what a change must pass.
 PYTHON ?= python3
 VENV ?= .venv
+EXTRAS ?= dev
 BIN := $(VENV)/bin
 
 .PHONY: venv demo test lint check bench soak chaos
@@ -8,8 +10,8 @@ BIN := $(VENV)/bin
 venv: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@touch $@
 
 demo: venv
 	$(BIN)/ares-worker demo
