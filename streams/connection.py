@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -15,6 +16,7 @@ from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.credentials import CredentialProvider
 from redis.maint_notifications import MaintNotificationsConfig
 
 from .errors import UsageError
@@ -27,10 +29,15 @@ _REDIS_PORT: Final = 6379
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:
-    """What a URL doesn't say. Credentials given here win over those of the URL."""
+    """What a URL doesn't say. Credentials given here win over those of the URL.
+
+    `credentials` is asked for user and password whenever a connection is made, so that a rotated
+    secret is picked up; it wins over both.
+    """
 
     username: str | None = None
     password: str | None = None
+    credentials: Callable[[], tuple[str | None, str | None]] | None = None
     sentinel_username: str | None = None
     sentinel_password: str | None = None
     tls_ca_file: str | None = None
@@ -68,16 +75,19 @@ def open_client(url: str, options: ConnectionOptions | None = None) -> Client:
 def _plain_client(url: str, options: ConnectionOptions) -> Redis:
     tls = _tls(options) if url.startswith("rediss://") else {}
     client: Redis = Redis.from_url(url, **(_common(options) | tls))
-    if options.password is not None:
-        # redis-py lets the URL win; a password given apart, from a file say, is the newer one.
-        client.connection_pool.connection_kwargs.update(_credentials(options))
+    # redis-py lets the URL win; what is given apart, from a file say, is newer.
+    kwargs = client.connection_pool.connection_kwargs
+    if options.credentials is not None:
+        kwargs.pop("username", None)
+        kwargs.pop("password", None)
+    kwargs.update(_credentials(options))
     return client
 
 
 def _cluster_client(url: str, options: ConnectionOptions) -> RedisCluster:
     parts = _parts(url, _REDIS_PORT)
     tls = {"ssl": True, **_tls(options)} if parts.tls else {}
-    kwargs = _common(options) | parts.credentials | _credentials(options) | tls
+    kwargs = _common(options) | _chosen(parts, options) | tls
     kwargs.pop("retry")
     return RedisCluster(
         startup_nodes=[ClusterNode(host, port) for host, port in parts.hosts],
@@ -99,7 +109,7 @@ def _sentinel_client(url: str, options: ConnectionOptions) -> Redis:
     sentinel = Sentinel(  # type: ignore[no-untyped-call]
         parts.hosts,
         sentinel_kwargs=common | tls | {key: value for key, value in apart.items() if value},
-        **(common | parts.credentials | _credentials(options) | tls),
+        **(common | _chosen(parts, options) | tls),
     )
     client: Redis = sentinel.master_for(master, db=int(db or 0))
     return client
@@ -151,9 +161,31 @@ def _common(options: ConnectionOptions) -> dict[str, Any]:
     }
 
 
-def _credentials(options: ConnectionOptions) -> dict[str, str]:
+class _Asked(CredentialProvider):
+    """Asks for user and password at every connection; never holds them."""
+
+    def __init__(self, ask: Callable[[], tuple[str | None, str | None]]) -> None:
+        self._ask = ask
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        username, password = self._ask()
+        return (username, password or "") if username else (password or "",)
+
+    async def get_credentials_async(self) -> tuple[str] | tuple[str, str]:
+        return self.get_credentials()
+
+
+def _credentials(options: ConnectionOptions) -> dict[str, Any]:
+    if options.credentials is not None:
+        return {"credential_provider": _Asked(options.credentials)}
     given = {"username": options.username, "password": options.password}
     return {key: value for key, value in given.items() if value is not None}
+
+
+def _chosen(parts: _Parts, options: ConnectionOptions) -> dict[str, Any]:
+    """Credentials of the options where there are any, else the URL's."""
+    given = _credentials(options)
+    return given if "credential_provider" in given else parts.credentials | given
 
 
 def _tls(options: ConnectionOptions) -> dict[str, str]:

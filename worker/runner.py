@@ -60,18 +60,18 @@ class Runner:
     ) -> None:
         self._readiness, self._backoff = readiness, backoff
         self._redis_failed, self._limiter = redis_failed, limiter
+        self._causes: dict[str, str] = {}
 
     async def run(self, part: Part, stop: asyncio.Event) -> None:
         """Run `part` until `stop`. Raises `PartFailed` after repeated defects, and only then."""
         failures = defects = 0
-        cause = ""
         while not stop.is_set():
             try:
                 if not await part.work():
                     self._readiness.passes(part.name)  # now: a rest may be long
                     await part.rest(stop)
             except AresError as exc:
-                cause = self._failing(part, exc)
+                self._failing(part, exc)
                 await pause(stop, self._backoff.delay_s(failures))
                 failures += 1
             except Exception as exc:
@@ -81,15 +81,9 @@ class Runner:
                 if defects >= _MOST_DEFECTS:
                     raise PartFailed(part.name, exc) from exc
                 await pause(stop, self._backoff.delay_s(defects))
-            else:
-                failures = defects = 0
-                self._readiness.passes(part.name)
-                if cause:
-                    self._recovered(part, cause)
-                    cause = ""
 
-    def _failing(self, part: Part, exc: AresError) -> str:
-        """Tell of a failure where it is due; returns the name of its cause."""
+    def _failing(self, part: Part, exc: AresError) -> None:
+        """Tell of a failure, where it is due."""
         kind = exc.kind if isinstance(exc, StoreUnavailable) else ""
         if kind:
             self._redis_failed(kind)
@@ -98,10 +92,13 @@ class Runner:
         if told := self._limiter.failed(cause):
             facts = fields(part=part.name, error=str(exc), kind=kind, repeats=told.repeats)
             _log.warning("a part can't go on", extra=facts)
-        return cause
+        self._causes[part.name] = cause
 
-    def _recovered(self, part: Part, cause: str) -> None:
-        if told := self._limiter.recovered(cause):
+    def _working(self, part: Part) -> None:
+        """Note that `part` works, and tell when it had failed before."""
+        self._readiness.passes(part.name)
+        cause = self._causes.pop(part.name, "")
+        if cause and (told := self._limiter.recovered(cause)):
             facts = fields(part=part.name, after_s=round(told.seconds, 1), failures=told.repeats)
             _log.info("a part goes on", extra=facts)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
@@ -100,6 +102,7 @@ class RedisSettings(Section):
         return ConnectionOptions(
             username=self.username,
             password=self.read_password(),
+            credentials=self._rotating(),
             sentinel_username=self.sentinel_username,
             sentinel_password=self.read_sentinel_password(),
             tls_ca_file=_text(self.tls_ca),
@@ -109,6 +112,19 @@ class RedisSettings(Section):
             connect_timeout_s=self.connect_timeout_ms / 1000,
             max_connections=self.max_connections,
         )
+
+    def _rotating(self) -> Callable[[], tuple[str | None, str | None]] | None:
+        """Reads the credentials anew from the files that hold them; None where no file does."""
+        if self.password_file is not None:
+            return lambda: (self.username, self.read_password())
+        if self.url_file is not None and self.password is None and self._from_url()[1]:
+            return self._from_url
+        return None
+
+    def _from_url(self) -> tuple[str | None, str | None]:
+        split = urlsplit(self.read_url())
+        username, password = split.username or self.username, split.password
+        return unquote(username) if username else None, unquote(password) if password else None
 
     def secrets(self) -> list[str]:
         """Every password set, for a `Redactor`. Unreadable files are left to their readers."""

@@ -40,11 +40,13 @@ class Worker:
         readiness: Readiness,
         heartbeat: Heartbeat,
         drain_timeout_s: float,
+        start: Callable[[], None],
         close: Callable[[], Awaitable[None]],
     ) -> None:
         self._pipelines, self._probe, self._runner = pipelines, probe, runner
         self._metrics, self._readiness, self._heartbeat = metrics, readiness, heartbeat
-        self._drain_timeout_s, self._close = drain_timeout_s, close
+        self._drain_timeout_s = drain_timeout_s
+        self._start, self._close = start, close
         self._stop = asyncio.Event()
         self._at_once = asyncio.Event()
 
@@ -77,6 +79,7 @@ class Worker:
             await pipeline.drain_once(self._stop)
 
     async def _until_stopped(self) -> None:
+        self._start()
         watching = asyncio.create_task(
             watch_loop(self._heartbeat, self._metrics.process.loop_delayed, stop=self._at_once)
         )

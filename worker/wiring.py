@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import time
@@ -38,6 +39,7 @@ from .rounds import RoundLimits
 from .runner import Runner
 from .sequencer import Sequencer, SequencerPolicy
 from .settings import Settings
+from .shared_facts import SharedFactsReader, shared_gauges
 from .stores import store_options
 from .summarizer import load_summarizer
 from .supervisor import Worker
@@ -74,7 +76,14 @@ def build_worker(settings: Settings) -> BuiltWorker:
     wire = pipelines[0].store.wires.dedicated()
     probe = Probe(wire, readiness, metrics, lambda: _volume_problem(settings))
 
+    stores = [pipeline.store for pipeline in pipelines]
+    reader = SharedFactsReader(stores, compaction_policy(settings), system_clock)
+
+    def start() -> None:
+        metrics.share(shared_gauges(asyncio.get_running_loop(), reader, settings))
+
     async def close() -> None:
+        await reader.close()
         for pipeline in pipelines:
             await pipeline.store.close()
         await client.aclose()
@@ -87,6 +96,7 @@ def build_worker(settings: Settings) -> BuiltWorker:
         readiness=readiness,
         heartbeat=heartbeat,
         drain_timeout_s=settings.worker.drain_timeout.total_seconds(),
+        start=start,
         close=close,
     )
     return BuiltWorker(worker, metrics, readiness, heartbeat, Redactor(settings.redis.secrets()))
@@ -98,15 +108,21 @@ def build_compactor(store: RedisEventStore, settings: Settings) -> Compactor:
     return Compactor(
         store.wires.dedicated(),
         store.keys,
-        CompactionPolicy(
-            threshold=compaction.threshold,
-            keep_recent=compaction.keep_recent,
-            max_summaries=compaction.max_summaries_per_stream,
-            summary_ttl_ms=_ms(compaction.summary_ttl),
-        ),
+        compaction_policy(settings),
         store.clock,
         summarizer=load_summarizer(compaction.summarizer),
         summarizer_timeout_s=compaction.summarizer_timeout.total_seconds(),
+    )
+
+
+def compaction_policy(settings: Settings) -> CompactionPolicy:
+    """When and how far to compact, from the settings."""
+    compaction = settings.compaction
+    return CompactionPolicy(
+        threshold=compaction.threshold,
+        keep_recent=compaction.keep_recent,
+        max_summaries=compaction.max_summaries_per_stream,
+        summary_ttl_ms=_ms(compaction.summary_ttl),
     )
 
 
