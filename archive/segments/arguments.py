@@ -29,20 +29,24 @@ def read_arguments(value: Any, budget: Budget) -> str | None:
     if visit.fault:
         raise SegmentInvalid(f"tool arguments: {visit.fault}")
     budget.charge(len("input") + size)
-    return encode(value, floats=visit.floats).decode()
+    return encode(value, floats=visit.odd).decode()
 
 
 class _Visit:
-    """A fault is only kept in mind: a later ineligible value makes it nobody's business."""
+    """A fault is only kept in mind: a later ineligible value makes it nobody's business.
+
+    `odd` values are what the fast encoder doesn't write: floats, and subclasses of str and int.
+    """
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self.fault = ""
-        self.floats = False
+        self.odd = False
 
     def cost(self, value: Any, depth: int) -> int | None:
         self._budget.node(depth)
         if isinstance(value, str):
+            self.odd = self.odd or type(value) is not str
             return 8 + self._size(value)
         if isinstance(value, dict):
             return self._cost_of_object(value, depth)
@@ -83,10 +87,11 @@ class _Visit:
         if value is None or isinstance(value, bool):
             return
         if isinstance(value, int):
+            self.odd = self.odd or type(value) is not int
             if not INT_MIN <= value <= INT_MAX:
                 self.fault = "an integer doesn't fit 64 bits"
         elif isinstance(value, float):
-            self.floats = True
+            self.odd = True
             if not math.isfinite(value):
                 self.fault = "a number is not finite"
         else:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
+from enum import IntEnum, StrEnum
 from typing import Any
 
 import pytest
@@ -18,6 +20,26 @@ from unit.segment_messages import (
     tool_use,
     user,
 )
+
+
+class Name(str):
+    __slots__ = ()
+
+
+class Number(int):
+    pass
+
+
+class Ratio(float):
+    pass
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+class Colour(StrEnum):
+    RED = "red"
 
 
 class TestTools:
@@ -40,6 +62,20 @@ class TestTools:
     )
     def test_a_redactor_keeps_arguments_exact(self, input: Any) -> None:
         assert block(tool_use(input), same)["input"] == input
+
+    @pytest.mark.parametrize(
+        ("input", "kept"),
+        [
+            ({"a": Name("x"), Name("k"): Number(4)}, {"a": "x", "k": 4}),
+            ({"a": Level.HIGH, "b": Colour.RED}, {"a": 3, "b": "red"}),
+            (OrderedDict(b=1, a=[True, Ratio(1.5)]), {"a": [True, 1.5], "b": 1}),
+            ({"a": (1, ())}, {"a": [1, []]}),
+        ],
+    )
+    def test_subclasses_of_json_types_are_kept_as_their_values(self, input: Any, kept: Any) -> None:
+        found = block(tool_use(input), same)["input"]
+
+        assert json.dumps(found) == json.dumps(kept)
 
     def test_a_redactor_sees_arguments_as_canonical_json(self) -> None:
         seen: list[str] = []
