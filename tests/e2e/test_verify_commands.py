@@ -202,3 +202,16 @@ def test_a_listed_stream_without_anything_is_named(archived: CommandLine, keys: 
     with archived.server.admin() as client:
         client.zadd(keys.streams, {"ghost": 1})
     assert findings(archived) == [("ghost", "state", "is listed, and has no head and no log")]
+
+
+def test_a_redis_that_takes_no_writes_can_be_verified(archived: CommandLine) -> None:
+    """Whoever may only read, or a Redis at maxmemory."""
+    with archived.server.admin() as client:
+        client.acl_setuser(
+            "reader", enabled=True, nopass=True, keys=["*"],
+            categories=["+@read", "+@connection", "+@transaction"], commands=["+memory"],
+        )  # fmt: skip
+    url = archived.server.url.replace("redis://", "redis://reader:any@")
+    answer = archived("verify", "--redis", url)
+    assert (answer.code, answer.out[:7]) == (0, "Checked")
+    assert "The result isn't kept for the metrics" in answer.err

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
     from worker.settings import Settings
     from worker.verify_rules import Finding
-    from worker.verifying import Checked
+    from worker.verifying import Checked, Verifier
 
 
 @click.command("verify", cls=AresCommand)
@@ -111,8 +111,18 @@ async def _check(
     else:
         async for finding in verifier.verify():
             result.add(finding)
-        await verifier.note_result(len(result.findings) - before, store.clock())
+        await _note(verifier, len(result.findings) - before, store.clock())
     result.count(verifier.checked)
+
+
+async def _note(verifier: Verifier, findings: int, now_ms: int) -> None:
+    """Keep the result for the metrics; a Redis that takes no writes changes nothing about it."""
+    from streams.errors import StoreUnavailable
+
+    try:
+        await verifier.note_result(findings, now_ms)
+    except StoreUnavailable as exc:
+        output.tell(output.visible_line(f"The result isn't kept for the metrics: {exc}"))
 
 
 def _as_json(finding: Finding) -> dict[str, str]:
