@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from .recall_guard import pattern_spans
 from .recall_query import EVERYTHING, Query, failed_checks, has_failed
-from .recall_text import match_spans, visible, visible_line
+from .recall_text import match_spans, safe_json, visible, visible_line
 from .record import FileChange, RoundRecord, Verdict
 from .record_json import ARES_CHECKS, KNOWN_FIELDS
 from .survey import ArchivedRound
@@ -179,10 +179,11 @@ def _one_line(text: str, limit: int = 100) -> str:
 def to_json(found: ArchivedRound, *, indent: int | None = None, ascii_only: bool = False) -> str:
     """The round's file as JSON, every field and every character of it, without a line break.
 
+    What could drive a terminal, or end a line, is written as an escape and means the same.
     `stream_id` and `tenant_id` are filled in from its place where the file names none.
     """
     content: dict[str, Any] = dict(found.raw)
     content["round"] = found.place.round
     content["stream_id"] = content.get("stream_id") or found.stream
     content["tenant_id"] = content.get("tenant_id") or found.place.folder.tenant
-    return json.dumps(content, indent=indent, ensure_ascii=ascii_only)
+    return safe_json(json.dumps(content, indent=indent, ensure_ascii=ascii_only))

@@ -73,6 +73,19 @@ def visible_line(text: str) -> str:
     return _UNSAFE_ON_A_LINE.sub(_escape, text)
 
 
+def safe_json(text: str) -> str:
+    """JSON text, equal in meaning, with the same characters written as `\\uXXXX`.
+
+    They stand in strings alone, for JSON's own syntax has none of them.
+    """
+    return _UNSAFE.sub(_escape_json, text)
+
+
+def _escape_json(match: re.Match[str]) -> str:
+    pairs = match[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{pairs[i : i + 4]}" for i in range(0, len(pairs), 4))
+
+
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     known = {10: "\\n", 13: "\\r", 9: "\\t"}.get(code)

@@ -126,6 +126,15 @@ def test_json_is_exact_and_keeps_unknown_fields():
     assert content == {**record_to_dict(evil), "mood": {"level": 4}}
 
 
+def test_json_is_one_line_and_cannot_drive_a_terminal():
+    evil = replace(RECORD, summary="\x1b[2J \x9b1m \u2028 \x85 \u202e \U000e0041 日本 🙂")
+    text = to_json(found(evil))
+    assert len(text.splitlines()) == 1
+    assert not set("\x1b\x9b\u202e\U000e0041") & set(text)
+    assert "日本 🙂" in text
+    assert json.loads(text)["summary"] == evil.summary
+
+
 def test_json_can_be_kept_to_ascii():
     text = to_json(found(replace(RECORD, summary="日本")), ascii_only=True)
     assert text.isascii()
