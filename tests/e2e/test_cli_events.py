@@ -288,3 +288,22 @@ def test_compact_folds_and_a_dry_run_only_says_so(ares: CommandLine) -> None:
 def test_compact_of_an_unknown_stream_is_a_no(ares: CommandLine) -> None:
     answer = ares("compact", "nobody", "--json")
     assert (answer.code, answer.json["error"]["kind"]) == (1, "StreamNotFound")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("streams list", "streams show none", "dead list", "dead show 1-1", "emit s t"),
+        *("dead requeue --all", "dead purge --all --yes", "compact s", "verify", "verify s"),
+    ],
+)
+def test_json_stays_one_document_with_debug_logs_and_no_redis(ares: CommandLine, line: str) -> None:
+    answer = ares("-vv", *line.split(), "--redis", "redis://127.0.0.1:1/0", "--json")
+    assert answer.json["error"]["kind"] == "StoreUnavailable"
+    assert answer.code == 69
+
+
+@pytest.mark.parametrize("line", ["streams list", "dead list"])
+def test_json_of_nothing_is_an_empty_array(ares: CommandLine, line: str) -> None:
+    answer = ares(*line.split(), "--json")
+    assert (answer.code, answer.json) == (0, [])

@@ -175,19 +175,6 @@ def test_a_terminal_of_one_column_breaks_nothing(ares: list[str]) -> None:
         assert seen
 
 
-def test_json_stays_one_document_with_debug_logs_and_no_redis(shell: Shell) -> None:
-    for line in ("streams list", "dead list", "streams show none", "emit s t", "dead show 1-1"):
-        done = shell(f"$ARES -vv --redis redis://127.0.0.1:1/0 {line} --json 2>/dev/null")
-        assert json.loads(done.stdout)["error"]["kind"] == "StoreUnavailable", line
-        assert done.returncode == 69
-
-
-def test_json_of_nothing_is_an_empty_array(shell: Shell) -> None:
-    for line in ("streams list", "dead list"):
-        done = shell(f"$ARES {line} --json")
-        assert (done.returncode, json.loads(done.stdout)) == (0, [])
-
-
 @pytest.mark.usefixtures("long_stream")
 def test_quiet_leaves_data_and_errors_only(shell: Shell) -> None:
     done = shell("$ARES -q streams list; $ARES -q streams show none")
