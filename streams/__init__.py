@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from .emit import emit
     from .memory_store import MemoryEventStore
     from .redis_store import RedisEventStore
+    from .subscription_items import Gap, Reset
 
 # Loaded when first asked for: values and errors must not cost an import of redis.
 _LAZY = {
+    "Gap": ".subscription_items",
     "MemoryEventStore": ".memory_store",
     "RedisEventStore": ".redis_store",
+    "Reset": ".subscription_items",
     "emit": ".emit",
 }
 
@@ -58,12 +61,14 @@ __all__ = [
     "EventFilter",
     "EventStore",
     "EventType",
+    "Gap",
     "InvalidEvent",
     "MemoryEventStore",
     "NotFoundError",
     "OutcomeUnknown",
     "PayloadKey",
     "RedisEventStore",
+    "Reset",
     "StoreUnavailable",
     "StreamCorrupted",
     "StreamIntegrityError",

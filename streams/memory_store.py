@@ -6,7 +6,6 @@ It keeps the contract of `RedisEventStore`, limits included: one suite runs on b
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -14,56 +13,18 @@ from operator import attrgetter
 from typing import Self
 
 from .clock import Clock, system_clock
-from .codec import (
-    EncodedEvent,
-    Limits,
-    check_stream,
-    encode_event,
-    from_microseconds,
-    to_microseconds,
-)
-from .documents import decode_document
+from .codec import Limits, check_stream, encode_event, to_microseconds
 from .errors import StreamNotFound, UsageError, VersionConflict
 from .event import DEFAULT_TENANT_ID, Event
+from .filter import EventFilter
 from .keys import check_tenant
+from .memory_log import Entry, Folded
 from .plan import Append, Head, plan_stream
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
-from .summary import EventSummary, rule_based_text, summarize
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An event in its place, still encoded: no caller can change what is stored."""
-
-    stream: str
-    version: int
-    ms: int
-    event: EncodedEvent
-
-    def decode(self) -> Event:
-        return Event(
-            type=self.event.type,
-            payload=decode_document(self.event.payload),
-            id=self.event.id,
-            stream_id=self.stream,
-            module_name=self.event.module,
-            metadata=decode_document(self.event.metadata),
-            version=self.version,
-            timestamp=from_microseconds(self.event.timestamp_us),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Folded:
-    """A summary in the place of the events it stands for."""
-
-    stream: str
-    version: int
-    ms: int
-    summary: EventSummary
-
-    def decode(self) -> Event:
-        return self.summary.to_event(self.stream)
+from .subscription import Overflow, Subscription
+from .subscription_memory import MemoryFeed, MemorySource
+from .subscriptions import SubscriptionOptions, Subscriptions
+from .summary import rule_based_text, summarize
 
 
 class MemoryEventStore:
@@ -75,13 +36,17 @@ class MemoryEventStore:
         *,
         limits: Limits | None = None,
         max_append_events: int = 10_000,
+        subscriptions: SubscriptionOptions | None = None,
         clock: Clock = system_clock,
     ) -> None:
         self.tenant = check_tenant(tenant)
         self._limits = limits or Limits()
         self._max_append_events = max_append_events
         self._clock = clock
-        self._logs: dict[str, list[_Folded | _Entry]] = {}
+        self._logs: dict[str, list[Folded | Entry]] = {}
+        self._feed = MemoryFeed()
+        source = MemorySource(self._feed, self._logs)
+        self._subscriptions = Subscriptions(source, subscriptions or SubscriptionOptions(), clock)
 
     async def append(
         self, stream: str, events: Sequence[Event], expected_version: ExpectedVersion = ANY
@@ -103,9 +68,11 @@ class MemoryEventStore:
         plan = plan_stream([Append(stream, encoded, expected)], head, self._clock())
         if write := plan.write:
             self._logs.setdefault(stream, []).extend(
-                _Entry(stream, version, write.ms, event)
+                Entry(stream, version, write.ms, event)
                 for version, event in enumerate(write.events, write.first)
             )
+            types = frozenset(event.type for event in write.events)
+            self._feed.add(stream, write.first, write.last, types, write.ms)
         [outcome] = plan.outcomes
         if isinstance(outcome, VersionConflict):
             raise outcome
@@ -154,6 +121,28 @@ class MemoryEventStore:
         """Names of the streams that have events, sorted."""
         return sorted(self._logs)
 
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+    ) -> Subscription:
+        """Matching events as they are appended; see `EventStore.subscribe`."""
+        return self._subscriptions.live(
+            filter, name=name, buffer=buffer, on_overflow=on_overflow, start=start
+        )
+
+    async def close(self) -> None:
+        """End the subscriptions."""
+        await self._subscriptions.close()
+
+    def trim_feed(self, keep: int) -> None:
+        """Forget all but the newest `keep` announcements, as a worker does in time."""
+        self._feed.trim(keep)
+
     async def compact(self, stream: str, through: int) -> None:
         """Fold the events up to version `through` into one summary, as a worker would.
 
@@ -162,18 +151,18 @@ class MemoryEventStore:
         if stream not in self._logs:
             raise StreamNotFound(stream)
         log = self._logs[stream]
-        old = [row for row in log if isinstance(row, _Entry) and row.version <= through]
+        old = [row for row in log if isinstance(row, Entry) and row.version <= through]
         if old:
             events = [row.decode() for row in old]
             summary = summarize(events, old[-1].ms, rule_based_text(events))
             at = log.index(old[0])
-            log[at : at + len(old)] = [_Folded(stream, old[-1].version, old[-1].ms, summary)]
+            log[at : at + len(old)] = [Folded(stream, old[-1].version, old[-1].ms, summary)]
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        return None
+        await self.close()
 
 
 def _check_limit(limit: int | None) -> None:

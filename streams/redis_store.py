@@ -15,12 +15,17 @@ from .connection import ConnectionOptions, open_client
 from .embedded import EmbeddedRedis, start_embedded
 from .errors import UsageError
 from .event import DEFAULT_TENANT_ID, Event
+from .filter import EventFilter
 from .group_commit import GroupCommit
 from .keys import Keys, check_tenant
 from .merging import TenantReader
 from .plan import Append, BatchLimits, Head
 from .reading import StreamReader, Window
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
+from .subscriber_reports import RedisReports
+from .subscription import Overflow, Subscription
+from .subscription_redis import RedisSource
+from .subscriptions import SubscriptionOptions, Subscriptions
 from .wire import Client, Wire, Wires
 
 EMBEDDED: Final = "embedded"
@@ -35,6 +40,7 @@ class StoreOptions:
     batch: BatchLimits = field(default_factory=BatchLimits)
     commit: CommitPolicy = field(default_factory=CommitPolicy)
     max_append_events: int = 10_000
+    subscriptions: SubscriptionOptions = field(default_factory=SubscriptionOptions)
     wires: int = 8
     timeout_s: float = 5.0
 
@@ -65,6 +71,13 @@ class RedisEventStore:
         self._commit_wire = self.wires.dedicated()
         self._appends = GroupCommit(self.committer(self._commit_wire), options.batch)
         self._reader = StreamReader(self.wires, self.keys)
+        self._subscriptions = Subscriptions(
+            RedisSource(self.wires, self.keys, self._reader),
+            options.subscriptions,
+            clock,
+            reports=RedisReports(self.wires, self.keys, clock),
+            connections=_spare_connections(client, options),
+        )
         self._owns_client = False
         self._embedded: EmbeddedRedis | None = None
 
@@ -138,6 +151,20 @@ class RedisEventStore:
                 left -= 1
             yield event
 
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+    ) -> Subscription:
+        """Matching events as they are appended; see `EventStore.subscribe`."""
+        return self._subscriptions.live(
+            filter, name=name, buffer=buffer, on_overflow=on_overflow, start=start
+        )
+
     async def stream_version(self, stream: str) -> int:
         """Newest version of `stream`; 0 when it has no event."""
         check_stream(stream, self.options.limits)
@@ -158,7 +185,8 @@ class RedisEventStore:
         return Committer(wire, self.keys, self.clock, self.options.commit)
 
     async def close(self) -> None:
-        """Finish appends under way, then close every connection this store opened."""
+        """End subscriptions, finish appends, then close every connection this store opened."""
+        await self._subscriptions.close()
         await self._appends.close()
         await self._commit_wire.close()
         await self.wires.close()
@@ -177,6 +205,12 @@ class RedisEventStore:
 def since_ms(since: datetime | None) -> int | None:
     """The first whole millisecond at or after `since`."""
     return None if since is None else -(-to_microseconds(since) // 1000)
+
+
+def _spare_connections(client: Client, options: StoreOptions) -> int | None:
+    """Connections the client's pool has beside those for reading and committing."""
+    pool = getattr(client, "connection_pool", None)  # a cluster's pools are the nodes' own
+    return None if pool is None else int(pool.max_connections) - options.wires - 1
 
 
 def _check_count(name: str, count: int | None) -> None:

@@ -13,14 +13,15 @@ from streams.clock import Clock, system_clock
 from streams.codec import decode_entry, entry_ms
 from streams.keys import Keys
 from streams.memory_store import MemoryEventStore
-from streams.redis_store import RedisEventStore
+from streams.redis_store import RedisEventStore, StoreOptions
 from streams.store import EventStore
+from streams.subscriptions import SubscriptionOptions
 from streams.summary import pack, rule_based_text, summarize
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """`open(tenant=…)` is one more store with connections of its own.
+    """`open(tenant=…, subscriptions=…)` is one more store with connections of its own.
 
     `compact(stream, through)` folds the events up to version `through` into a summary.
     """
@@ -30,12 +31,21 @@ class Backend:
     compact: Callable[[str, int], Awaitable[None]]
 
 
-def memory_backend(tenant: str, *, clock: Clock = system_clock) -> Backend:
+def memory_backend(
+    tenant: str, stack: AsyncExitStack | None = None, *, clock: Clock = system_clock
+) -> Backend:
     """Every store opened for one tenant is the same one: nobody shares memory otherwise."""
     stores: dict[str, MemoryEventStore] = {}
 
-    async def open_store(tenant: str = tenant) -> EventStore:
-        return stores.setdefault(tenant, MemoryEventStore(tenant, clock=clock))
+    async def open_store(
+        tenant: str = tenant, subscriptions: SubscriptionOptions | None = None
+    ) -> EventStore:
+        if tenant not in stores:
+            store = MemoryEventStore(tenant, subscriptions=subscriptions, clock=clock)
+            stores[tenant] = store
+            if stack is not None:
+                stack.push_async_callback(store.close)
+        return stores[tenant]
 
     async def compact(stream: str, through: int) -> None:
         await stores[tenant].compact(stream, through)
@@ -52,9 +62,13 @@ def redis_backend(
 ) -> Backend:
     """Each store opened has a client of its own; all are closed with `stack`."""
 
-    async def open_store(tenant: str = tenant) -> EventStore:
+    async def open_store(
+        tenant: str = tenant, subscriptions: SubscriptionOptions | None = None
+    ) -> EventStore:
         client = await stack.enter_async_context(connect())
-        return await stack.enter_async_context(RedisEventStore(client, tenant, clock=clock))
+        options = StoreOptions(subscriptions=subscriptions or SubscriptionOptions())
+        store = RedisEventStore(client, tenant, options=options, clock=clock)
+        return await stack.enter_async_context(store)
 
     async def compact(stream: str, through: int) -> None:
         keys = Keys(tenant)
