@@ -22,7 +22,7 @@ async def backend(servers, request: pytest.FixtureRequest, tenant: str) -> Async
     """What the test's stores share; `await backend.open()` is one more store on it."""
     async with AsyncExitStack() as stack:
         if request.param == MEMORY:
-            yield memory_backend(tenant)
+            yield memory_backend(tenant, stack)
         elif request.param == FAKEREDIS:
             shared = fakeredis.FakeServer(version=(7,))
             yield redis_backend(tenant, lambda: fakeredis.FakeAsyncRedis(server=shared), stack)
