@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .documents import decode_document, encode_document
 from .errors import CorruptionError, InvalidEvent
@@ -39,9 +39,11 @@ class Limits:
     max_depth: int = 64
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedEvent:
-    """An event as a log keeps it: checked, its documents still bytes."""
+class EncodedEvent(NamedTuple):
+    """An event as a log keeps it: checked, its documents still bytes.
+
+    A tuple, because one is made for every event: a frozen dataclass takes four times as long.
+    """
 
     type: str
     id: str

@@ -218,8 +218,10 @@ class Committer:
             ("XLEN", keys.log(stream)),
             ("EXEC",),
         ]
-        replies = await self._wire.exchange(packet)
-        raw, compacted, length = checked(replies[-1])
+        executed = checked((await self._wire.exchange(packet))[-1])
+        if executed is None:
+            return None  # what was watched has moved meanwhile: that alone explains it
+        raw, compacted, length = executed
         if error_code(length) == "WRONGTYPE":
             return "its log key holds another type"
         head, compacted_version = Head.parse(checked(raw)), int(checked(compacted) or 0)

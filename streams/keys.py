@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from .errors import UsageError
@@ -47,15 +47,17 @@ class Keys:
     tenant: str
     shards: int = 1
     shard: int = 0
+    _prefix: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_tenant(self.tenant)
         if not 0 <= self.shard < self.shards:
             raise UsageError(f"shard {self.shard} of {self.shards} does not exist")
+        tag = hash_tag(self.tenant, shards=self.shards, shard=self.shard)
+        object.__setattr__(self, "_prefix", f"ares:{{{tag}}}:".encode())
 
     def _key(self, rest: str) -> bytes:
-        tag = hash_tag(self.tenant, shards=self.shards, shard=self.shard)
-        return f"ares:{{{tag}}}:{rest}".encode()
+        return self._prefix + rest.encode()
 
     @property
     def inbox(self) -> bytes:
@@ -105,6 +107,19 @@ class Keys:
     def group(self, name: str) -> bytes:
         """Hash of a durable subscription's positions and attempts."""
         return self._key(f"group:{name}")
+
+    def group_losses(self, name: str) -> bytes:
+        """Hash of stream → first version trimmed from the feed before the group had it."""
+        return self._key(f"group:{name}:losses")
+
+    def group_dead(self, name: str) -> bytes:
+        """Stream of references to the events a durable subscription gave up."""
+        return self._key(f"group:{name}:dead")
+
+    @property
+    def groups(self) -> bytes:
+        """Sorted set: name of a durable subscription → ms a member was last seen."""
+        return self._key("groups")
 
     @property
     def subscribers(self) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .codec import EncodedEvent, entry_id, entry_ms, entry_version
 from .errors import VersionConflict
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 COMPACTED: Final = "compacted_version"
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(NamedTuple):
     """One caller's events for one stream; `extra` commands share their fate."""
 
     stream: str
@@ -27,8 +26,7 @@ class Append:
     extra: Sequence[Command] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Newest entry of a log; version 0 when the stream has none."""
 
     version: int = 0
@@ -40,8 +38,7 @@ class Head:
         return cls() if raw is None else cls(entry_version(raw), entry_ms(raw))
 
 
-@dataclass(frozen=True, slots=True)
-class StreamWrite:
+class StreamWrite(NamedTuple):
     """What one commit adds to one stream: versions first..last at `ms`."""
 
     stream: str
@@ -52,8 +49,7 @@ class StreamWrite:
     extra: Sequence[Command]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamPlan:
+class StreamPlan(NamedTuple):
     """The write to one stream, None when every append conflicts, and each append's outcome."""
 
     write: StreamWrite | None

@@ -26,6 +26,7 @@ Reply = Any
 Client = Redis | RedisCluster
 
 DEFAULT_TIMEOUT_S: Final = 5.0
+_IDLE_S: Final = 0.1
 
 
 class Wire:
@@ -40,6 +41,8 @@ class Wire:
         self._connection: AbstractConnection | None = None
         self._node: ClusterNode | None = None
         self._pool_timeout: float | None = None
+        self._deadline = _Deadline()
+        self._used_at = 0.0
 
     async def exchange(
         self, commands: Sequence[Command], *, timeout_s: float | None = None
@@ -50,20 +53,53 @@ class Wire:
         is then unknown.
         """
         packet = [hiredis.pack_command(cast(Any, command)) for command in commands]
+        self._deadline.begin(timeout_s or self._timeout_s)
         try:
-            async with asyncio.timeout(timeout_s or self._timeout_s):
-                connection = self._connection or await self._open()
-                await connection.send_packed_command(packet, check_health=False)
-                replies = [await _read(connection) for _ in commands]
-        except (RedisError, OSError, TimeoutError) as exc:
+            replies, stale = await self._send_and_read(packet)
+        except (RedisError, OSError) as exc:
             await self.close()
             raise translate(exc) from exc
+        except asyncio.CancelledError:
+            await self.close()
+            if self._deadline.expired():
+                raise translate(TimeoutError("Redis did not answer in time")) from None
+            raise
         except BaseException:
             await self.close()
             raise
-        if any(isinstance(reply, MovedError | ReadOnlyError) for reply in replies):
+        finally:
+            self._deadline.end()
+        if stale:
             await self._forget_topology()
         return replies
+
+    async def _send_and_read(self, packet: list[bytes]) -> tuple[list[Reply], bool]:
+        """The replies, and whether one says that this node is no longer the one to ask."""
+        connection = await self._usable()
+        await connection.send_packed_command(packet, check_health=False)
+        read = connection.read_response
+        replies: list[Reply] = []
+        stale = False
+        for _ in packet:
+            try:
+                replies.append(await read())
+            except ResponseError as exc:
+                replies.append(exc)
+                stale = stale or isinstance(exc, MovedError | ReadOnlyError)
+        self._used_at = asyncio.get_running_loop().time()
+        return replies, stale
+
+    async def _usable(self) -> AbstractConnection:
+        """The connection, opened anew when it has died while nobody used it.
+
+        Nothing has been sent on it yet, so this repeats no command.
+        """
+        if self._connection is not None:
+            idle_s = asyncio.get_running_loop().time() - self._used_at
+            if idle_s < _IDLE_S or not await _has_ended(self._connection):
+                return self._connection
+            await self.close()
+        return await self._open()
 
     async def _open(self) -> AbstractConnection:
         if isinstance(self._client, RedisCluster):
@@ -99,11 +135,61 @@ class Wire:
             await cast(Redis, self._client).connection_pool.release(connection)
 
 
-async def _read(connection: AbstractConnection) -> Reply:
+async def _has_ended(connection: AbstractConnection) -> bool:
+    """Whether an idle connection has something to read: its end, or nothing that belongs to us."""
     try:
-        return await connection.read_response()
-    except ResponseError as exc:
-        return exc
+        return bool(await connection.can_read())
+    except (RedisError, OSError):
+        return True
+
+
+class _Deadline:
+    """The time limit of a wire's exchanges: `asyncio.timeout`, with one timer for many of them.
+
+    Arming and cancelling a timer for each exchange would cost more than the exchange itself
+    needs to be sent.
+    """
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        self._cancelled_before = 0
+        self._fired = False
+
+    def begin(self, timeout_s: float) -> None:
+        """Cancel the running task in `timeout_s`, unless `end` is called before."""
+        task = self._task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        self._due = loop.time() + timeout_s
+        self._fired = False
+        self._cancelled_before = task.cancelling() if task else 0
+        if self._timer is not None and self._timer.when() > self._due:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = loop.call_at(self._due, self._look)
+
+    def end(self) -> None:
+        """The exchange is over; the timer is left to find that out."""
+        self._task = None
+
+    def expired(self) -> bool:
+        """Whether the task was cancelled by this deadline and by nothing else; takes that back."""
+        if not self._fired or self._task is None:
+            return False
+        return self._task.uncancel() <= self._cancelled_before
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._task is None:
+            return
+        loop = self._task.get_loop()
+        if loop.time() < self._due:
+            self._timer = loop.call_at(self._due, self._look)
+        else:
+            self._fired = True
+            self._task.cancel()
 
 
 class Wires:
