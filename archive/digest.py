@@ -22,13 +22,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from streams.event import Event
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def _as_dict(value: object) -> dict[str, Any]:
@@ -58,14 +57,17 @@ def events_digest(events: Iterable[Event]) -> str:
             _encode(event.payload),
             _encode(event.metadata) if event.metadata else "{}",
         )
+        parts: list[bytes] = []
         for field in fields:
             data = field.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big"))
-            digest.update(data)
+            parts.append(len(data).to_bytes(8, "big"))
+            parts.append(data)
+        digest.update(b"".join(parts))
     return digest.hexdigest()
 
 
 def _microseconds(moment: datetime) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // _MICROSECOND
+    since = moment - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .disk import Disk
 from .failures import ArchiveFailure, RecordDamaged, RoundNotFound, UnsafePath
 from .files import Folder, Modes
-from .layout import TEMP_PREFIX, round_name, round_numbers
+from .layout import TEMP_PREFIX, round_name, round_numbers, stream_dir
 from .publication import identity_of
 from .record import RoundIdentity
 from .record_json import StoredRecord, Tombstone, stored_from_bytes, tombstone_to_bytes
@@ -77,7 +77,9 @@ class Eraser:
         done = Erasure()
         survey = Survey(self._volume, [tenant])
         for folder in survey.folders_of(stream, done.pending.append):
-            self._folder(folder, survey.stream_in(folder) or folder.name, wanted, done)
+            own = folder.parts[1:] == (stream_dir(stream),)
+            owner = stream if own else survey.stream_in(folder) or folder.name
+            self._folder(folder, owner, wanted, done)
         return done
 
     def _folder(self, place: StreamFolder, owner: str, wanted: _Wanted, done: Erasure) -> None:

@@ -51,6 +51,7 @@ _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 _UUID_PART: Final = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{1,4}-?){0,3}(?:-[0-9a-fA-F]{0,11})?")
 
 _URL: Final = re.compile(r"(?<![\w])https?://[^\s<>\"'`\\\]\[{}|^\x00-\x1f“”]+")
+_GLUED: Final = re.compile(r"(?<=[^:]{4})(?=https?://)")
 _UUID: Final = re.compile(
     r"(?<![0-9A-Za-z-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9A-Za-z-])"
 )
@@ -58,6 +59,8 @@ _ADDRESS: Final = re.compile(rf"(?<![\w.:/-]){_IPV4}(?::{_PORT})?(?![\w:]|\.\d)"
 _HOST_PORT: Final = re.compile(
     rf"(?<![\w.:/@-])(?:localhost|(?:[a-z0-9-]{{1,63}}\.){{1,6}}[a-z]{{2,12}}):{_PORT}(?![\w:.-])",
 )
+_DOTTED: Final = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
+_PORT_LIKE: Final = re.compile(r"[a-z]:\d")
 _HOST_ENDS: Final = frozenset(
     {
         "localhost", "com", "net", "org", "io", "dev", "app", "local", "internal", "lan",
@@ -104,10 +107,11 @@ def scan_identifiers(text: str) -> Iterator[tuple[str, str]]:
     if "-" in text:
         for match in _UUID.finditer(text):
             yield "uuid", match[0]
-    if "." in text or "localhost:" in text:
+    if "." in text and _DOTTED.search(text):
         for match in _ADDRESS.finditer(text):
             if not _is_version(text, match.start()):
                 yield ("ip_port" if ":" in match[0] else "ip"), match[0]
+    if ":" in text and _PORT_LIKE.search(text):
         for match in _HOST_PORT.finditer(text):
             host, _, port = match[0].rpartition(":")
             if host.rsplit(".", 1)[-1] in _HOST_ENDS and int(port) < 65_536:
@@ -117,14 +121,8 @@ def scan_identifiers(text: str) -> Iterator[tuple[str, str]]:
 def find_urls(text: str) -> Iterator[str]:
     """Whole URLs: glued ones parted, closing punctuation and Markdown marks taken off."""
     for match in _URL.finditer(text):
-        rest = match[0]
-        while rest:
-            glued = min(
-                (i for i in (rest.find("http://", 4), rest.find("https://", 4)) if i > 0),
-                default=-1,
-            )
-            url, rest = (rest[:glued], rest[glued:]) if glued > 0 else (rest, "")
-            if cleaned := clean_url(url):
+        for url in _GLUED.split(match[0]):
+            if url and (cleaned := clean_url(url)):
                 yield cleaned
 
 

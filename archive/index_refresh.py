@@ -17,7 +17,16 @@ from .layout import round_name, round_numbers
 from .publication import UNKNOWN_TIME, end_time
 from .recall_query import has_failed
 from .recall_text import folded_text
-from .survey import ArchivedRound, Place, Problem, Report, StreamFolder, Survey, problem
+from .survey import (
+    ArchivedRound,
+    Place,
+    Problem,
+    Report,
+    StreamFolder,
+    Survey,
+    problem,
+    retry_stale,
+)
 
 Progress = Callable[[int], None]
 """Told now and then how many rounds were taken in so far."""
@@ -124,10 +133,13 @@ class Refresh:
             return True
 
     def _take_folder(self, folder: StreamFolder) -> None:
-        try:
+        def take() -> None:
             with self._survey.volume.folder(*folder.parts) as opened:
                 if opened is not None:
                     self._take(folder, opened)
+
+        try:
+            retry_stale(take)
         except (ArchiveFailure, UnsafePath) as exc:
             self._report(problem(exc))
 
@@ -163,17 +175,14 @@ class Refresh:
 
     def _take_round(self, folder: int, place: Place, opened: Folder, stamp: _Stamp) -> bool:
         """Index one file; False when it can't be read now and has to be tried again."""
+        data = self._survey.content(opened, place, self._report)
+        if data is None:
+            return False
         try:
-            data = opened.read(round_name(place.round))
-            if data is None:
-                return False
             found = self._survey.decode(place, data)
         except RoundDamaged as exc:
             self._insert(folder, place, stamp, DAMAGED, text=exc.detail)
             return True
-        except (ArchiveFailure, UnsafePath) as exc:
-            self._report(problem(exc))
-            return False
         if isinstance(found, ArchivedRound):
             self._insert_live(folder, place, stamp, found)
         else:

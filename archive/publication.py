@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from .record import RoundIdentity, RoundRecord
 from .record_json import StoredRecord, Tombstone, record_to_bytes
@@ -41,6 +41,12 @@ class StoredRound:
         return self.identity is not None and self.identity.stream_id == stream
 
     @property
+    def aged(self) -> Aged:
+        """What rotation needs to know of it."""
+        live = self.identity is not None and not self.erased
+        return Aged(self.round, self.epoch, self.first_version, self.ended_us, live)
+
+    @property
     def first_version(self) -> int:
         """First version of its events; 0 where it isn't known."""
         return self.identity.first_version if self.identity else 0
@@ -49,6 +55,17 @@ class StoredRound:
     def last_version(self) -> int:
         """Last version of its events; 0 where it isn't known."""
         return self.identity.last_version if self.identity else 0
+
+
+class Aged(NamedTuple):
+    """What rotation needs to know of a file; kept for many, so it is small."""
+
+    round: int
+    epoch: int
+    first_version: int
+    ended_us: int
+    is_live: bool
+    """Neither erased nor damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,30 +151,28 @@ def must_look(record: RoundRecord, *, highest: int, look_until: int) -> bool:
     return highest >= record.round or 0 < record.first_version <= look_until
 
 
-def plan_rotation(stored: Iterable[StoredRound], max_rounds: int) -> list[int]:
+def plan_rotation(files: Iterable[Aged], max_rounds: int) -> list[int]:
     """Numbers of the rounds to remove so that the newest `max_rounds` by end time stay.
 
     0 keeps all. Tombstones and damaged files neither count nor go, and the highest number
     stays, so no number is ever used twice. Within an epoch a round never goes before an earlier
     one, whatever the producers' clocks said: the versions kept stay contiguous.
     """
-    if max_rounds <= 0:
-        return []
-    everything = list(stored)
-    live = [item for item in everything if item.identity is not None and not item.erased]
+    everything = list(files)
+    live = [item for item in everything if item.is_live]
     excess = len(live) - max_rounds
-    if excess <= 0:
+    if max_rounds <= 0 or excess <= 0:
         return []
     highest = max(item.round for item in everything)
     newest_so_far: dict[int, int] = {}
-    aged: list[tuple[int, int, int, int]] = []
+    oldest_first: list[tuple[int, int, int, int]] = []
     for item in sorted(live, key=lambda i: (i.epoch, i.first_version, i.round)):
         time = max(newest_so_far.get(item.epoch, UNKNOWN_TIME), item.ended_us)
         newest_so_far[item.epoch] = time
-        aged.append((time, item.epoch, item.first_version, item.round))
+        oldest_first.append((time, item.epoch, item.first_version, item.round))
     gone: list[int] = []
     kept_epoch: int | None = None
-    for _, epoch, _, number in sorted(aged)[:excess]:
+    for _, epoch, _, number in sorted(oldest_first)[:excess]:
         if number == highest:
             kept_epoch = epoch  # what follows it there would leave a gap behind
         elif epoch != kept_epoch:

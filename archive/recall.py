@@ -54,6 +54,7 @@ class Recall:
         `ArchiveFailure` where the archive's top can't be read, and `InvalidQuery` for a pattern
         that takes too long.
         """
+        self._survey.exists(())  # a missing archive is told before an index is made for it
         told: set[Problem] = set()
 
         def tell(trouble: Problem) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from .failures import RecordDamaged
 from .files import Folder
 from .layout import round_name
-from .publication import StoredRound, plan_rotation
+from .publication import Aged, plan_rotation
 from .record_json import check_bytes
 from .stream_batch import read_stored_rounds
 
@@ -26,7 +26,7 @@ class Rotation:
     def __init__(self, max_rounds: int) -> None:
         self._max_rounds = max_rounds
         self._lock = Lock()
-        self._remembered: OrderedDict[str, dict[int, StoredRound]] = OrderedDict()
+        self._remembered: OrderedDict[str, dict[int, Aged]] = OrderedDict()
 
     def rotate(self, folder: Folder, numbers: list[int]) -> int:
         """Remove what is too old among rounds `numbers`; return how many went.
@@ -45,13 +45,13 @@ class Rotation:
         self._remember(folder.path, known)
         return removed
 
-    def _facts(self, folder: Folder, numbers: list[int]) -> dict[int, StoredRound]:
+    def _facts(self, folder: Folder, numbers: list[int]) -> dict[int, Aged]:
         with self._lock:
             known = self._remembered.pop(folder.path, {})
         fresh = read_stored_rounds(folder, [n for n in numbers if n not in known])
         present = set(numbers)
-        known = {number: stored for number, stored in known.items() if number in present}
-        known.update((stored.round, stored) for stored in fresh)
+        known = {number: aged for number, aged in known.items() if number in present}
+        known.update((stored.round, stored.aged) for stored in fresh)
         return known
 
     def _is_record(self, folder: Folder, number: int) -> bool:
@@ -61,7 +61,7 @@ class Rotation:
         except RecordDamaged:
             return False
 
-    def _remember(self, path: str, known: dict[int, StoredRound]) -> None:
+    def _remember(self, path: str, known: dict[int, Aged]) -> None:
         with self._lock:
             self._remembered[path] = known
             if len(self._remembered) > _REMEMBERED_FOLDERS:

@@ -6,6 +6,7 @@ folder for each stream; such rounds belong to the default tenant. All may live s
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -170,7 +171,8 @@ class Survey:
         """Every folder of `folders` with its facts, by one look at each from its parent."""
         for parent, group in groupby(self.folders(report), lambda folder: folder.parts[:-1]):
             try:
-                with self.volume.folder(*parent) as opened:
+                with contextlib.ExitStack() as stack:
+                    opened = self._enter(stack, parent)
                     for folder in group:
                         facts = _stamp(opened, folder)
                         if facts is not None and facts.kind == "folder":
@@ -236,6 +238,20 @@ class Survey:
         record = stored.record
         return ArchivedRound(place, place.folder.stream_of(record), record, stored.raw)
 
+    def content(self, opened: Folder | None, place: Place, report: Report) -> bytes | None:
+        """The bytes at `place`, whose folder is open; None when gone, or reported."""
+        try:
+            try:
+                return opened.read(round_name(place.round)) if opened else None
+            except ArchiveFailure as exc:
+                if exc.reason != "stale_handle":
+                    raise
+            with self.volume.folder(*place.folder.parts) as again:
+                return again.read(round_name(place.round)) if again else None
+        except (ArchiveFailure, UnsafePath) as exc:
+            report(problem(exc))
+            return None
+
     def contents(self, folder: StreamFolder, report: Report) -> Iterator[tuple[Place, bytes]]:
         """Every round file of `folder`, highest number first, with its bytes.
 
@@ -244,10 +260,11 @@ class Survey:
         """
         try:
             numbers = self.numbers(folder)
-            with self.volume.folder(*folder.parts) as opened:
+            with contextlib.ExitStack() as stack:
+                opened = self._enter(stack, folder.parts)
                 for number in reversed(numbers if opened else ()):
                     place = Place(folder, number)
-                    data = self._content(opened, place, report)
+                    data = self.content(opened, place, report)
                     if data is not None:
                         yield place, data
         except (ArchiveFailure, UnsafePath) as exc:
@@ -264,18 +281,8 @@ class Survey:
             if isinstance(found, ArchivedRound):
                 yield found
 
-    def _content(self, opened: Folder | None, place: Place, report: Report) -> bytes | None:
-        try:
-            try:
-                return opened.read(round_name(place.round)) if opened else None
-            except ArchiveFailure as exc:
-                if exc.reason != "stale_handle":
-                    raise
-            with self.volume.folder(*place.folder.parts) as again:
-                return again.read(round_name(place.round)) if again else None
-        except (ArchiveFailure, UnsafePath) as exc:
-            report(problem(exc))
-            return None
+    def _enter(self, stack: contextlib.ExitStack, parts: tuple[str, ...]) -> Folder | None:
+        return retry_stale(lambda: stack.enter_context(self.volume.folder(*parts)))
 
     def _kinds(self, *parts: str) -> dict[str, str]:
         def look() -> dict[str, str]:

@@ -16,6 +16,8 @@ from .disk import Disk, OsDisk
 from .failures import ArchiveFailure, ArchiveMissing, UnsafePath
 from .files import Folder, Modes
 
+Opened = Folder | ArchiveFailure | UnsafePath
+
 _MAX_ANCHORED: Final = 100_000
 
 
@@ -71,20 +73,27 @@ class Volume:
             yield here
 
     @contextlib.contextmanager
-    def make_folders(self, parent: Sequence[str], names: Sequence[str]) -> Iterator[list[Folder]]:
+    def make_folders(self, parent: str, names: Sequence[str]) -> Iterator[list[Opened]]:
         """Folders `names` below `parent`, made where missing, their own names durable.
 
-        Another worker may have made a folder and died before it was durable, so a folder this
-        object sees for the first time is made durable again, whoever made it.
+        One that can't be opened is answered by its error, and harms no other. Another worker
+        may have made a folder and died before it was durable, so a folder this object sees for
+        the first time is made durable again, whoever made it.
         """
         with contextlib.ExitStack() as opened:
-            here = opened.enter_context(self.make_root())
-            for part in parent:
-                here = self._anchor(here, [opened.enter_context(here.make_folder(part))])[0]
-            made = [opened.enter_context(here.make_folder(name)) for name in names]
-            yield self._anchor(here, made)
+            top = opened.enter_context(self.make_root())
+            above = opened.enter_context(top.make_folder(parent))
+            self._anchor(top, [above])
+            answers: list[Opened] = []
+            for name in names:
+                try:
+                    answers.append(opened.enter_context(above.make_folder(name)))
+                except (ArchiveFailure, UnsafePath) as exc:
+                    answers.append(exc)
+            self._anchor(above, [folder for folder in answers if isinstance(folder, Folder)])
+            yield answers
 
-    def _anchor(self, parent: Folder, folders: list[Folder]) -> list[Folder]:
+    def _anchor(self, parent: Folder, folders: list[Folder]) -> None:
         keys = [folder.facts().key for folder in folders]
         new = [f for f, key in zip(folders, keys, strict=True) if key not in self._anchored]
         if new:
@@ -94,4 +103,3 @@ class Volume:
             if len(self._anchored) > _MAX_ANCHORED:
                 self._anchored = set()
             self._anchored.update(keys)
-        return folders

@@ -135,22 +135,21 @@ class FileArchiveWriter:
         confirmed: bool,
         digest_of: DigestOf | None,
     ) -> dict[str, list[Result]]:
+        answers: dict[str, list[Result]] = {}
+        batches: dict[str, StreamBatch] = {}
         try:
-            with self._volume.make_folders([self.tenant], list(asked)) as folders:
-                batches = [
-                    StreamBatch(folder, records, confirmed=confirmed, digest_of=digest_of)
-                    for folder, records in zip(folders, asked.values(), strict=True)
-                ]
-                self._run(batches)
-                return {name: b.answers() for name, b in zip(asked, batches, strict=True)}
+            with self._volume.make_folders(self.tenant, list(asked)) as folders:
+                for (name, records), folder in zip(asked.items(), folders, strict=True):
+                    if isinstance(folder, AresError):
+                        answers[name] = [folder] * len(records)
+                    else:
+                        batches[name] = StreamBatch(
+                            folder, records, confirmed=confirmed, digest_of=digest_of
+                        )
+                self._run(list(batches.values()))
         except AresError as exc:
-            if len(asked) == 1:
-                return {name: [exc] * len(records) for name, records in asked.items()}
-            # One folder can't be opened; the others must not suffer for it.
-            alone: dict[str, list[Result]] = {}
-            for name, records in asked.items():
-                alone |= self._publish_folders({name: records}, confirmed, digest_of)
-            return alone
+            return {name: [exc] * len(records) for name, records in asked.items()}
+        return answers | {name: batch.answers() for name, batch in batches.items()}
 
     def _run(self, batches: list[StreamBatch]) -> None:
         """Write and fsync every file, then link all, then fsync every folder."""

@@ -103,6 +103,16 @@ def test_nothing_of_the_content_is_left_on_the_volume(archive):
     assert not list(archive.rglob(f"{TEMP_PREFIX}*"))
 
 
+def test_a_stream_of_which_only_damaged_files_are_left_is_erased(archive):
+    (folder,) = (archive / "default").glob("other*")
+    for path in folder.iterdir():
+        path.write_bytes(path.read_bytes()[:-30])
+    assert Eraser(archive).round("default", "Other/Stream", 1).erased == 1
+    assert Eraser(archive).stream("default", "Other/Stream").erased == 2
+    assert b"Other/Stream" in (folder / "round_1.json").read_bytes()
+    assert SECRET.encode() not in b"".join(path.read_bytes() for path in folder.iterdir())
+
+
 def test_doing_it_again_changes_nothing_and_says_so(archive):
     eraser = Eraser(archive)
     eraser.stream("default", "s")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from archive.publication import (
     UNKNOWN_TIME,
     Adopt,
+    Aged,
     Found,
     Publish,
     ReadStateAgain,
@@ -179,9 +180,9 @@ def test_no_plan_ever_takes_a_number_that_is_taken(ranges, number, length, confi
         assert plan.round > len(files)
 
 
-def aged(number: int, ended: int, *, epoch: int = 0) -> StoredRound:
+def aged(number: int, ended: int, *, epoch: int = 0) -> Aged:
     identity = RoundIdentity("s", number * 10, number * 10 + 9, f"{number}")
-    return StoredRound(number, identity, epoch, ended)
+    return StoredRound(number, identity, epoch, ended).aged
 
 
 def test_the_oldest_by_end_time_rotate_away():
@@ -208,7 +209,7 @@ def test_the_highest_number_stays_so_none_is_used_twice():
 
 
 def test_where_the_highest_number_holds_the_oldest_versions_nothing_behind_them_goes():
-    late = StoredRound(4, RoundIdentity("s", 1, 9, "1"), ended_us=1)
+    late = StoredRound(4, RoundIdentity("s", 1, 9, "1"), ended_us=1).aged
     files = [aged(2, 20), aged(3, 30), late]
     assert plan_rotation(files, 2) == []
     assert plan_rotation([*files, aged(5, 50)], 2) == [4, 2]
@@ -216,7 +217,7 @@ def test_where_the_highest_number_holds_the_oldest_versions_nothing_behind_them_
 
 def test_tombstones_and_damaged_files_neither_count_nor_go():
     gone = StoredRound(1, RoundIdentity("s", 1, 9, "x"), erased=True)
-    files = [gone, StoredRound(2, None), aged(3, 3), aged(4, 4)]
+    files = [gone.aged, StoredRound(2, None).aged, aged(3, 3), aged(4, 4)]
     assert plan_rotation(files, 2) == []
     assert plan_rotation([*files, aged(5, 5)], 2) == [3]
 

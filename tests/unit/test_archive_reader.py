@@ -24,7 +24,7 @@ from archive.failures import UnsafePath
 from archive.recall import Recall
 from archive.recall_query import EVERYTHING, parse_query
 from archive.survey import Problem
-from support.simulated_disk import FaultyDisk, failing
+from support.simulated_disk import FaultyDisk, failing, os_error
 
 
 def record(number: int, stream: str = "s", summary: str = "the fox") -> RoundRecord:
@@ -65,6 +65,13 @@ def test_a_missing_archive_is_told_from_an_empty_one(tmp_path):
 def test_a_number_that_is_none_is_refused(archive):
     with pytest.raises(InvalidRound):
         FileArchiveReader(archive).read("s", 0)
+
+
+def test_no_index_is_made_for_a_missing_archive(tmp_path):
+    recall = Recall(tmp_path / "absent", cache=tmp_path / "cache")
+    with pytest.raises(ArchiveMissing):
+        list(recall.query(EVERYTHING))
+    assert not (tmp_path / "cache").exists()
 
 
 def test_search_gives_records_and_recall_text_newest_first(archive):
@@ -175,6 +182,32 @@ def test_a_stale_file_is_read_again_from_the_top_and_then_named(archive):
     always = FaultyDisk(failing("open_file", errno.ESTALE, match="round_2"))
     assert len(list(Recall(archive, disk=always).query(EVERYTHING, report=problems.append))) == 4
     assert {problem.reason for problem in problems} == {"stale_handle"}
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize(
+    "operation", ["open_root", "open_folder", "open_file", "read", "names", "kinds"]
+)
+def test_whatever_goes_stale_once_changes_no_answer(archive, tmp_path_factory, operation, indexed):
+    cache = tmp_path_factory.mktemp("cache") if indexed else None
+    calls = [0]
+
+    def count(name: str, args: object) -> None:
+        calls[0] += name == operation
+
+    list(Recall(archive, disk=FaultyDisk(count)).query(EVERYTHING))
+    for point in range(calls[0]):
+        problems: list[Problem] = []
+        left = [point]
+
+        def stale(name: str, args: object, left: list[int] = left) -> None:
+            left[0] -= name == operation
+            if left[0] == -1 and name == operation:
+                raise os_error(errno.ESTALE)
+
+        recall = Recall(archive, cache=cache, disk=FaultyDisk(stale))
+        assert len(list(recall.query(EVERYTHING, report=problems.append))) == 6
+        assert problems == []
 
 
 @pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO, errno.EACCES])
