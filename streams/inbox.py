@@ -8,10 +8,8 @@ epoch milliseconds). Any other field is refused by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from .codec import (
     MAX_TIMESTAMP_MS,
@@ -36,8 +34,7 @@ _RFC3339: Final = re.compile(
 _EPOCH_MS: Final = re.compile(r"-?\d{1,15}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class InboxEvent:
+class InboxEvent(NamedTuple):
     """An accepted inbox entry. `deduplicate` says the producer gave the event its id."""
 
     stream: str
@@ -72,55 +69,49 @@ def parse_entry(entry_id: bytes, fields: list[bytes], limits: Limits) -> InboxEv
 
     `fields` are names and values in turn, as Redis returns them.
     """
-    values = dict(_pairs(fields))
+    values = dict(zip(fields[::2], fields[1::2], strict=True))
     if len(values) * 2 != len(fields):
         raise InvalidEvent("entry", "has a field twice")
-    if unknown := values.keys() - _FIELDS:
-        names = ", ".join(sorted(repr(name.decode(errors="replace")) for name in unknown))
-        raise InvalidEvent("entry", f"has unknown fields: {names}")
-    stream = check_stream(_required(values, "stream"), limits)
-    event_id = _text(values, "id")
-    module = _text(values, "module")
-    return InboxEvent(
-        stream=stream,
-        event=EncodedEvent(
-            type=check_name(_required(values, "type"), "type", limits.max_type_bytes),
-            id=new_event_id()
-            if event_id is None
-            else check_name(event_id, "id", limits.max_id_bytes),
-            timestamp_us=_timestamp_us(_text(values, "timestamp"), entry_id),
-            module=check_name(module, "module", limits.max_module_bytes) if module else "",
-            payload=_document(values, "payload", limits),
-            metadata=_document(values, "metadata", limits),
-        ),
-        deduplicate=event_id is not None,
+    if not values.keys() <= _FIELDS:
+        unknown = sorted(repr(name.decode(errors="replace")) for name in values.keys() - _FIELDS)
+        raise InvalidEvent("entry", f"has unknown fields: {', '.join(unknown)}")
+    stream = check_stream(_required(values, b"stream"), limits)
+    kind = check_name(_required(values, b"type"), "type", limits.max_type_bytes)
+    event_id, module = _text(values, b"id"), _text(values, b"module")
+    event = EncodedEvent(
+        type=kind,
+        id=_checked_id(event_id, limits),
+        timestamp_us=_timestamp_us(_text(values, b"timestamp"), entry_id),
+        module=check_name(module, "module", limits.max_module_bytes) if module else "",
+        payload=_document(values.get(b"payload"), "payload", limits),
+        metadata=_document(values.get(b"metadata"), "metadata", limits),
     )
+    return InboxEvent(stream, event, deduplicate=event_id is not None)
 
 
-def _pairs(fields: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    walk = iter(fields)
-    return zip(walk, walk, strict=True)
+def _checked_id(event_id: str | None, limits: Limits) -> str:
+    return new_event_id() if event_id is None else check_name(event_id, "id", limits.max_id_bytes)
 
 
-def _required(values: dict[bytes, bytes], name: str) -> str:
+def _required(values: dict[bytes, bytes], name: bytes) -> str:
     text = _text(values, name)
     if text is None:
-        raise InvalidEvent(name, "is missing")
+        raise InvalidEvent(name.decode(), "is missing")
     return text
 
 
-def _text(values: dict[bytes, bytes], name: str) -> str | None:
-    raw = values.get(name.encode())
+def _text(values: dict[bytes, bytes], name: bytes) -> str | None:
+    raw = values.get(name)
     if raw is None:
         return None
     try:
         return raw.decode()
     except UnicodeDecodeError as exc:
-        raise InvalidEvent(name, f"is not UTF-8 at byte {exc.start}", code="encoding") from exc
+        reason = f"is not UTF-8 at byte {exc.start}"
+        raise InvalidEvent(name.decode(), reason, code="encoding") from exc
 
 
-def _document(values: dict[bytes, bytes], name: str, limits: Limits) -> bytes:
-    raw = values.get(name.encode())
+def _document(raw: bytes | None, name: str, limits: Limits) -> bytes:
     if raw is None:
         return b""
     check_size(raw, name, limits.max_payload_bytes)
