@@ -107,7 +107,7 @@ def find_action(view: RoundView, speech: Sequence[Speech], files: Sequence[FileC
         return "review"
     if _EXPLICIT_FIX.search(request[:_HEAD]):
         return "fix"
-    return "implement" if _IMPERATIVE.search(request) else "review"
+    return "implement" if _IMPERATIVE.search(request[:_HEAD]) else "review"
 
 
 def _request(view: RoundView, speech: Sequence[Speech]) -> str:

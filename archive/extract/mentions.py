@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from archive.identifiers import find_urls, scan_identifiers
@@ -17,6 +18,7 @@ from .view import RoundView, ToolRun
 
 ROLES: Final = ("commit", "pr", "issue", "url", "uuid", "ip", "ip_port", "repo", "branch")
 _MAX_PER_ROLE: Final = 200
+_MAX_CANDIDATES: Final = 2000  # looked at in one utterance
 
 _HEX: Final = re.compile(
     r"(?<![0-9A-Za-z_#@./:=-])[0-9a-f]{7,40}(?![0-9A-Za-z_-]|\.[0-9A-Za-z]|:\d)"
@@ -83,8 +85,9 @@ _REPO_WORD: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"(?<![\w&/#.-])#([1-9]\d{0,6})(?![\w-]|\.\d)")
 _NUMBER_WORD: Final = re.compile(
-    r"\b(pull requests?|PRs?|merge requests?|MRs?|issues?|tickets?|bugs?|GH)[ -]?(?:number |no\.? ?|"
-    r"\#|!)?[`*(]{0,3}#?([1-9]\d{0,6})(?![\w.%]|-\w)(?: ?(?:,|and|&|/) ?#([1-9]\d{0,6}))?",
+    r"(?<![\w.-])(pull requests?|PRs?|merge requests?|MRs?|issues?|tickets?|bugs?|GH(?=-))"
+    r"(?: (?:number |no\.? ?)?|-|(?=#)|(?=!))[`*(]{0,3}[#!]?([1-9]\d{0,6})(?![\w.%]|-\w)"
+    r"(?: ?(?:,|and|&|/) ?#([1-9]\d{0,6}))?",
     re.IGNORECASE,
 )
 _NUMBER_HINT: Final = re.compile(
@@ -294,24 +297,31 @@ def _said_numbers(text: str, refs: _Refs) -> None:
     marked = "#" in text
     worded = _NUMBER_HINT.search(text.lower()) is not None
     strong: set[str] = set()
-    for match in _NUMBER_WORD.finditer(text) if worded else ():
+    others: set[str] = set()
+    for match in islice(_NUMBER_WORD.finditer(text), _MAX_CANDIDATES) if worded else ():
         word = match[1].lower()
-        explicit = "#" in match[0] or "!" in match[0] or not word.endswith("s")
-        if not explicit or (
-            word in ("bug", "bugs", "issue", "issues", "ticket")
-            and "#" in match[0]
-            and len(match[2]) == 1
+        marked_here = "#" in match[0] or "!" in match[0]
+        if not marked_here and (
+            word.endswith("s") or (match[0][len(word)] == "-" and word != "gh")
         ):
+            continue
+        if _enumerates(text, match.start(), match.end()):
+            others.add(match[2])
             continue
         role = "pr" if word.startswith(_PR_WORDS) else "issue"
         for number in (match[2], match[3]):
             if number:
                 strong.add(number)
                 refs.add(role, f"#{number}")
-    for match in _NUMBER.finditer(text) if marked else ():
+    for match in islice(_NUMBER.finditer(text), _MAX_CANDIDATES) if marked else ():
         before = text[max(0, match.start() - 40) : match.start()]
         number = match[1]
-        if number in strong or ("pr", f"#{number}") in refs or ("issue", f"#{number}") in refs:
+        if (
+            number in others
+            or number in strong
+            or ("pr", f"#{number}") in refs
+            or ("issue", f"#{number}") in refs
+        ):
             continue
         if _OTHER_NUMBER.search(before) or _CSS.search(before):
             continue
@@ -321,8 +331,15 @@ def _said_numbers(text: str, refs: _Refs) -> None:
         refs.add("issue" if issue else "pr", f"#{number}")
 
 
+def _enumerates(text: str, start: int, end: int) -> bool:
+    """Whether a number heads a list of findings: a line that begins with `Issue #1:`."""
+    line_start = text.rfind("\n", 0, start) + 1
+    before = text[line_start:start].strip(" #*-\t")
+    return not before and text[end : end + 3].lstrip("*` ")[:1] in (":", "—", "-", ".", ")")
+
+
 def _said_commits(text: str, refs: _Refs, evidence: _Evidence) -> None:
-    for match in _HEX.finditer(text):
+    for match in islice(_HEX.finditer(text), _MAX_CANDIDATES):
         value = match[0]
         if ("commit", value) in refs:
             continue

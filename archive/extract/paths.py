@@ -14,6 +14,7 @@ _SCRATCH: Final = (  # places for what does not last
     "/private/var/folders/", "/var/folders/", "/dev/",
     "/proc/", "/run/", "~/.cache/", "/dev",
 )  # fmt: skip
+_LONGEST: Final = 4096
 _MAX_PATHS: Final = 200
 _NO_ROOTS: Final = frozenset(
     {"/", "/home", "/Users", "/root", "/usr", "/etc", "/opt", "/var", "/mnt", "/usr/local"}
@@ -45,7 +46,7 @@ def path_argument(arguments: object) -> str:
         return ""
     for key in _PATH_KEYS:
         value = arguments.get(key)
-        if isinstance(value, str) and value:
+        if isinstance(value, str) and 0 < len(value) <= _LONGEST:
             return value.removeprefix("file://")
     return ""
 
@@ -124,6 +125,7 @@ def _inferred(view: RoundView) -> str:
     """The outermost root under which absolute paths of some calls are relative ones of others."""
     absolute = {p for run in view.runs if (p := path_argument(run.arguments)).startswith("/")}
     absolute.update(m[1] for run in view.runs if (m := _SHOWN_FILE.match(run.output)))
+    absolute = {p for p in absolute if len(p) <= _LONGEST and p.count("/") < 64}
     if not absolute:
         return ""
     if len(absolute) > _MAX_PATHS:

@@ -111,7 +111,8 @@ def find_speech(view: RoundView) -> tuple[Speech, ...]:
         items.append((1 << 30, "assistant", view.result))
         last = 1 << 30
     expanding = ""
-    for index, role, text in items:
+    for index, role, whole in items:
+        text = whole[:_MAX_SAID]
         if role == "answer":
             found.extend(Speech(a, "user", index, answer=True) for a in read_answers(text))
             continue
@@ -129,7 +130,7 @@ def find_speech(view: RoundView) -> tuple[Speech, ...]:
             continue
         seen.add(key)
         framed = speaker == "user" and _TASK_FRAME.search(plain[:4000]) is not None
-        found.append(Speech(plain[:_MAX_SAID], speaker, index, index == last, False, framed))
+        found.append(Speech(plain, speaker, index, index == last, False, framed))
     return tuple(found)
 
 
@@ -234,10 +235,13 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 def _drop_tags(text: str) -> str:
     kept: list[str] = []
     at = 0
+    unclosed: set[str] = set()
     while match := _INJECTED.search(text, at):
         kept.append(text[at : match.start()])
         name = match[0][1:-1].split(" ", 1)[0]
-        end = text.find(f"</{name}>", match.end())
+        end = -1 if name in unclosed else text.find(f"</{name}>", match.end())
+        if end < 0:
+            unclosed.add(name)
         at = match.end() if end < 0 else end + len(name) + 3
     kept.append(text[at:])
     return "".join(kept)

@@ -19,6 +19,7 @@ from .runners import RUNNER_NAMES, may_be_script, named_kind, strip_prefixes, ta
 from .shell import parse_script
 from .view import RoundView, ToolRun
 
+_MAX_CALLS: Final = 300
 _HEAD: Final = 65_536
 _TAIL: Final = 196_608
 _PAGERS: Final = frozenset({"tail", "head", "cat", "tee", "less", "more", "sort", "uniq", "tr"})
@@ -87,7 +88,7 @@ def find_verdict(view: RoundView) -> Verdict:
 
 
 def _checks_of(run: ToolRun, logs: dict[str, CheckTool]) -> list[tuple[CheckKind, str, str]]:
-    calls = run.calls
+    calls = run.calls[:_MAX_CALLS]
     if not _worth_a_look(calls, logs):
         return []
     evidence = _window(run.output)

@@ -1,0 +1,113 @@
+"""What the round was for, in one word, and in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+EDIT = {"file_path": "a.py", "old_string": "x", "new_string": "y"}
+
+WITH_CHANGES = [
+    ("fix the flaky upload test", "fix"),
+    ("The menu says Guest but I am logged in. We should show the name", "fix"),
+    ("login crashes with an exception when the name is empty", "fix"),
+    ("can you address the PR comments?", "fix"),
+    ("run tests and lint to ensure all is green", "fix"),
+    ("add a retry to the client", "implement"),
+    ("can you add some tests for the parser?", "implement"),
+    ("let's completely remove the start command", "implement"),
+    ("rename fetch to load", "implement"),
+    ("修复登录失败的问题", "fix"),
+    ("添加导出功能", "implement"),
+]
+WITHOUT_CHANGES = [
+    ("can you take a look at the PR comments?", "review"),
+    ("why does the build break?", "review"),
+    ("does it use the auth store?", "review"),
+    ("please propose an implementation plan", "plan"),
+    ("为什么会失败？", "review"),
+]
+
+
+@pytest.mark.parametrize(("task", "action"), WITH_CHANGES)
+def test_a_round_with_changes_fixes_or_implements(script, task, action) -> None:
+    script.user(task).call("Edit", EDIT, "The file a.py has been updated.")
+
+    assert script.done().extract().action == action
+
+
+@pytest.mark.parametrize(("task", "action"), WITHOUT_CHANGES)
+def test_a_round_without_changes_reviews_or_plans(script, task, action) -> None:
+    assert script.user(task).assistant("Here it is.").done().extract().action == action
+
+
+def test_a_round_that_only_writes_plans_plans(script) -> None:
+    script.user("simplify the design").call(
+        "Write", {"file_path": "docs/plans/sync.md", "content": "x"}, "File created successfully"
+    )
+
+    assert script.done().extract().action == "plan"
+
+
+def test_creating_tickets_is_planning(script) -> None:
+    script.user("create the beads").shell("bd create --title='x'", "Created issue: a-1", 0)
+
+    assert script.done().extract().action == "plan"
+
+
+def test_committing_and_pushing_is_implementing(script) -> None:
+    script.user("ok commit and push").shell("git commit -m x && git push", "[main 1a2b3c4] x", 0)
+
+    assert script.done().extract().action == "implement"
+
+
+@pytest.mark.parametrize(
+    ("body", "action"),
+    [("We can license this repo under the MIT license.", "implement"),
+     ("The parser raises an error for empty input.", "fix")],
+)  # fmt: skip
+def test_an_issue_is_what_its_text_says_not_its_frame(script, body, action) -> None:
+    script.user(f"Please fix the following issue.\n\n# Problem Statement\n{body}\n\nIMPORTANT: do it")
+    script.call("Edit", EDIT, "The file a.py has been updated.")
+
+    assert script.done().extract().action == action
+
+
+def test_the_summary_names_task_and_result_on_one_line(script) -> None:
+    script.user("Add a retry\nto the client")
+
+    found = script.done("Done.\n\nThe client retries **three** times.", "Add a retry to the client")
+
+    assert found.extract().summary == "Add a retry to the client: The client retries three times."
+
+
+def test_the_summary_is_never_longer_than_200_characters(script) -> None:
+    summary = script.done("It works well " * 90, "Add the thing " * 80).extract().summary
+
+    assert len(summary) <= 200
+    assert "…" in summary
+
+
+def test_a_failed_round_says_why(script) -> None:
+    script.user("fix tests").event(
+        "task.failed", {"task": "fix tests", "error": "Request interrupted by user"}
+    )
+
+    found = script.extract()
+
+    assert (found.outcome, found.error) == ("failed", "Request interrupted by user")
+    assert found.summary == "fix tests: failed: Request interrupted by user"
+
+
+def test_a_completed_round_admits_what_it_could_not_do(script) -> None:
+    script.user("fix it").assistant("I was unable to edit `a.py`. Sorry.")
+
+    found = script.done("I was unable to edit `a.py`. Sorry.").extract()
+
+    assert (found.outcome, found.error) == ("completed", "I was unable to edit `a.py`.")
+
+
+def test_a_round_without_words_still_has_a_summary(script) -> None:
+    found = script.event("llm.call", {"model": "m"}).extract()
+
+    assert found.outcome == "unfinished"
+    assert found.summary == "0 messages, 0 tool calls (unfinished)"

@@ -1,0 +1,136 @@
+"""Decisions and open ends: verbatim sentences, by cue words of several languages."""
+
+from __future__ import annotations
+
+import pytest
+
+USER_DECIDES = [
+    "let's completely remove the legacy export",
+    "Instead, I'd like one comparison to the whole value.",
+    "The server must never retry a payment.",
+    "We should use the username if there is no name",
+    "Please don't touch the migrations folder.",
+    "Go with option B for the queue.",
+    "i no longer use the old hook",
+    "keep the public API as it is",
+    "We decided to store times in UTC.",
+    "from now on all ids are UUIDs",
+    "我们决定改用 PostgreSQL。",
+    "接口必须保持向后兼容。",
+]
+ASSISTANT_DECIDES = [
+    "I'll remove only the stale hook, leaving the others untouched.",
+    "I’m going to make the shared file fail closed instead of open.",
+    "I put the constants in the core package rather than in each plugin.",
+    "Deleting branches is now a non-goal.",
+    "I chose an exclusive lock because two writers corrupt the index.",
+]
+UNDECIDED = [
+    ("user", "can we use sqlite instead?"),
+    ("user", "let's see what the tests say"),
+    ("user", "I don't recall adding it"),
+    ("user", "what should happen when the file is missing?"),
+    ("user", "fix tests"),
+    ("assistant", "Let me check the imports."),
+    ("assistant", "I'll run the tests to see what's failing."),
+    ("assistant", "We should see 345 after the change."),
+    ("assistant", "I'm checking the status, then I'll commit only the config."),
+]
+OPEN_ENDS = [
+    "The branch still needs to be merged.",
+    "You will need to rotate the key afterwards.",
+    "I did not run the full test suite.",
+    "I was unable to edit the generated file.",
+    "Open question: whether the retry should be capped.",
+    "One caveat: old clients keep the previous name.",
+    "The lint error is pre-existing.",
+    "TODO: verify the two names with the author",
+    "后续需要补充集成测试。",
+]
+
+
+@pytest.mark.parametrize("sentence", USER_DECIDES)
+def test_a_directive_of_the_user_is_a_decision(script, sentence) -> None:
+    assert script.user(sentence).done().extract().decisions == (sentence,)
+
+
+@pytest.mark.parametrize("sentence", ASSISTANT_DECIDES)
+def test_a_choice_of_the_assistant_is_a_decision(script, sentence) -> None:
+    assert script.user("go on").assistant(sentence).done().extract().decisions == (sentence,)
+
+
+@pytest.mark.parametrize(("role", "sentence"), UNDECIDED)
+def test_questions_and_narration_decide_nothing(script, role, sentence) -> None:
+    (script.user if role == "user" else script.assistant)(sentence)
+
+    assert script.done().extract().decisions == ()
+
+
+@pytest.mark.parametrize("sentence", OPEN_ENDS)
+def test_an_open_end_in_the_last_words_is_a_todo(script, sentence) -> None:
+    script.user("go on").assistant(f"It works. {sentence}")
+
+    assert script.done().extract().todos == (sentence,)
+
+
+def test_plans_on_the_way_are_no_open_ends(script) -> None:
+    script.user("go on").assistant("I still need to look at the parser.").assistant("All done.")
+
+    assert script.done().extract().todos == ()
+
+
+def test_a_list_of_next_steps_is_open_item_by_item(script) -> None:
+    script.user("go on").assistant("Done.\n\n## Next steps\n\n1. Update the chart\n2. Tell the team")
+
+    assert script.done().extract().todos == ("Update the chart", "Tell the team")
+
+
+def test_answers_to_the_agents_questions_are_decisions(script) -> None:
+    script.call("ask_user", {"question": "Which?"}, "User selected: Keep auto-merge")
+    output = 'User has answered your questions: "Which rig?"="No rig", "Tools?"="Credo only".'
+    script.call("AskUserQuestion", {"questions": []}, output)
+
+    assert script.done().extract().decisions == ("Keep auto-merge", "No rig", "Credo only")
+
+
+def test_what_a_colon_introduces_is_quoted(script) -> None:
+    script.user("I got this feedback:\n\nThe parser must never accept tabs.")
+
+    assert script.done().extract().decisions == ()
+
+
+def test_a_prompt_around_an_issue_decides_nothing(script) -> None:
+    script.user(
+        "Please solve this issue: it fails\n\n## Important Rules\n\n1. You must never ask for help."
+    )
+
+    assert script.done().extract().decisions == ()
+
+
+def test_code_tool_output_and_injected_text_are_not_searched(script) -> None:
+    script.user("<system-reminder>You must never do it.</system-reminder>go on")
+    script.call("Read", {"file_path": "a"}, "TODO: we decided to keep it")
+    script.assistant("```\nI'll only remove the hook, leaving the rest\n```")
+
+    found = script.done().extract()
+
+    assert (found.decisions, found.todos) == ((), ())
+
+
+def test_a_marker_in_a_code_block_counts(script) -> None:
+    script.user("go on").assistant("Final state:\n```go\n// TODO: verify with the author\nconst a = 1\n```")
+
+    assert script.done().extract().todos == ("// TODO: verify with the author",)
+
+
+def test_wrapped_lines_are_one_sentence_and_nothing_is_cut(script) -> None:
+    long = "The server must never " + "retry and " * 60 + "stop."
+    script.user(long.replace(" and ", " and\n  ", 3))
+
+    assert script.done().extract().decisions == (long,)
+
+
+def test_a_sentence_said_twice_is_kept_once(script) -> None:
+    script.user("We decided to use UTC.").user("We decided to use UTC.")
+
+    assert script.done(task="We decided to use UTC.").extract().decisions == ("We decided to use UTC.",)
