@@ -131,5 +131,9 @@ class WorkerProcess:
 
     def wait_ready(self) -> Self:
         """Until `/readyz` says 200."""
-        eventually_sync(lambda: self.get("/readyz")[0] == 200, 30, hint="worker is ready")
+        eventually_sync(self._is_ready, 30, hint="worker is ready")
         return self
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log()
+        return self.get("/readyz")[0] == 200
