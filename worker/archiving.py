@@ -18,12 +18,14 @@ from archive.stream_batch import Published, Result
 from ops.logs import fields
 from streams.clock import Clock
 from streams.errors import AresError, CorruptionError
+from streams.event import Event
 from streams.keys import Keys
 from streams.state import Advance, StreamState, advance
 from streams.tail import StreamFacts, Tail, TailLimits, read_facts, read_tails
 from streams.wire import Wire
 
 from .rounds import DueRound, RoundLimits, due_rounds
+from .sealing import SealOutcome
 
 _log = logging.getLogger("ares.archiver")
 
@@ -40,6 +42,12 @@ class RoundWriter(Protocol):
     ) -> Published: ...
 
     def record_many(self, records: Iterable[RoundRecord]) -> list[Result]: ...
+
+
+class RoundSealer(Protocol):
+    """What archiving needs of `SegmentSealer`; called in a thread, never raises."""
+
+    def seal_round(self, events: Sequence[Event], record: RoundRecord) -> SealOutcome: ...
 
 
 class UnbuildableRound(CorruptionError):
@@ -69,6 +77,7 @@ class Archived:
     """Facts of archiving; `unfolded` maps each stream looked at to its events not compacted."""
 
     rounds: list[ArchivedRound] = field(default_factory=list)
+    seals: list[SealOutcome] = field(default_factory=list)
     failures: dict[str, AresError] = field(default_factory=dict)
     unfolded: dict[str, int] = field(default_factory=dict)
 
@@ -108,8 +117,10 @@ class StreamArchiver:
         writer: RoundWriter,
         policy: ArchivingPolicy,
         clock: Clock,
+        *,
+        sealer: RoundSealer | None = None,
     ) -> None:
-        self._wire, self._keys, self._writer = wire, keys, writer
+        self._wire, self._keys, self._writer, self._sealer = wire, keys, writer, sealer
         self._policy, self._clock = policy, clock
 
     async def archive(self, streams: Sequence[str], archived: Archived) -> None:
@@ -149,6 +160,7 @@ class StreamArchiver:
         if works := await self._build(works, archived):
             await self._publish(works)
             again |= await self._advance(works, archived)
+            await self._seal(works, archived)
         return again
 
     async def _overtaken(
@@ -259,6 +271,16 @@ class StreamArchiver:
         return replace(
             state, archived_version=result.last_version, rounds=result.round, epoch=result.epoch
         )
+
+    async def _seal(self, works: Sequence[_Work], archived: Archived) -> None:
+        """Seal the rounds that are published, also those found so: a seal repeated is harmless."""
+        if self._sealer is None:
+            return
+        for work in works:
+            for record, due, result in zip(work.records, work.rounds, work.results, strict=True):
+                if isinstance(result, Published) and result.how != "adopted":
+                    outcome = await asyncio.to_thread(self._sealer.seal_round, due.events, record)
+                    archived.seals.append(outcome)
 
     async def _confirm(
         self, work: _Work, state: StreamState, record: RoundRecord, archived: Archived

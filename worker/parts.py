@@ -246,6 +246,13 @@ def report_archived(archived: Archived, metrics: Metrics, tenant: str) -> None:
         metrics.archive.delayed(item.delay_ms / 1000)
         if item.forked:
             _log.error("the archive forked: see verify", extra=fields(tenant=tenant))
+    for seal in archived.seals:
+        for _ in range(seal.sealed):
+            metrics.segments.sealed()
+        if seal.reason is not None:
+            metrics.segments.refused(seal.reason)
+            told = fields(tenant=tenant, reason=seal.reason, detail=seal.detail)
+            _log.warning("a segment was not sealed", extra=told)
     for stream, failure in archived.failures.items():
         reason = getattr(failure, "reason", None)
         metrics.archive.failed(cast(FailureReason, reason) if reason in _REASONS else "io")

@@ -37,6 +37,7 @@ from .pipeline import TenantPipeline
 from .probe import EVICTION, REDIS, VOLUME, Probe
 from .rounds import RoundLimits
 from .runner import Runner
+from .sealing import SegmentSealer, load_redactor
 from .sequencer import Sequencer, SequencerPolicy
 from .settings import Settings
 from .shared_facts import SharedFactsReader, shared_gauges
@@ -146,7 +147,16 @@ def build_stream_archiver(store: RedisEventStore, settings: Settings) -> StreamA
         build_writer(settings, store.tenant),
         ArchivingPolicy(store.tenant, screen=archive.screen, limits=_round_limits(settings)),
         store.clock,
+        sealer=_sealer(settings),
     )
+
+
+def _sealer(settings: Settings) -> SegmentSealer | None:
+    segments = settings.segments
+    if not segments.enabled or segments.base is None:
+        return None
+    redactor = load_redactor(segments.redactor) if segments.redactor else None
+    return SegmentSealer(segments.base, redactor)
 
 
 def _pipeline(client: Client, tenant: str, settings: Settings, metrics: Metrics) -> TenantPipeline:

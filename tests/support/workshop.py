@@ -78,7 +78,7 @@ class Workshop:
         await sequencer.release()
 
     def stream_archiver(
-        self, writer: Any = None, limits: RoundLimits | None = None
+        self, writer: Any = None, limits: RoundLimits | None = None, sealer: Any = None
     ) -> StreamArchiver:
         """An archiver of given streams; `writer` in place of one into the test's archive."""
         store = self.store()
@@ -88,6 +88,7 @@ class Workshop:
             writer or FileArchiveWriter(self.directory, tenant=self.tenant),
             ArchivingPolicy(self.tenant, limits=limits or RoundLimits()),
             self.clock,
+            sealer=sealer,
         )
         self.stack.push_async_callback(archiver.close)
         return archiver
@@ -98,12 +99,15 @@ class Workshop:
         *,
         writer: Any = None,
         limits: RoundLimits | None = None,
+        sealer: Any = None,
         **policy: Any,
     ) -> Archiver:
         """A consumer of the group `archivers`; `policy` as of `ArchiverPolicy`."""
         store = self.store()
         group = FeedGroup(store.wires.dedicated(), store.keys, ARCHIVERS, consumer)
-        archiver = Archiver(group, self.stream_archiver(writer, limits), ArchiverPolicy(**policy))
+        archiver = Archiver(
+            group, self.stream_archiver(writer, limits, sealer), ArchiverPolicy(**policy)
+        )
         self.stack.push_async_callback(archiver.close)
         return archiver
 
