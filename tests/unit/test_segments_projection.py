@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +221,12 @@ def test_messages_that_are_no_list_are_refused(messages: Any) -> None:
 def test_a_note_that_is_no_text_is_refused(note: Any) -> None:
     with pytest.raises(SegmentInvalid):
         project_archive("c", [], note)
+
+
+def test_importing_segments_is_cheap() -> None:
+    script = "import sys, archive.segments; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert {"redis", "pydantic", "click", "asyncio"}.isdisjoint(done.stdout.split())
