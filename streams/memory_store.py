@@ -10,10 +10,12 @@ from datetime import datetime
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
-from typing import Self
+from typing import Self, overload
 
 from .clock import Clock, system_clock
 from .codec import Limits, check_stream, encode_event, to_microseconds
+from .durable import DurableSubscription
+from .durable_memory import MemoryGroup, MemoryGroupState
 from .errors import StreamNotFound, UsageError, VersionConflict
 from .event import DEFAULT_TENANT_ID, Event
 from .filter import EventFilter
@@ -45,8 +47,10 @@ class MemoryEventStore:
         self._clock = clock
         self._logs: dict[str, list[Folded | Entry]] = {}
         self._feed = MemoryFeed()
+        self._groups: dict[str, MemoryGroupState] = {}
         source = MemorySource(self._feed, self._logs)
-        self._subscriptions = Subscriptions(source, subscriptions or SubscriptionOptions(), clock)
+        options = subscriptions or SubscriptionOptions()
+        self._subscriptions = Subscriptions(source, options, clock, self._group)
 
     async def append(
         self, stream: str, events: Sequence[Event], expected_version: ExpectedVersion = ANY
@@ -121,6 +125,7 @@ class MemoryEventStore:
         """Names of the streams that have events, sorted."""
         return sorted(self._logs)
 
+    @overload
     def subscribe(
         self,
         filter: EventFilter | None = None,
@@ -129,8 +134,34 @@ class MemoryEventStore:
         buffer: int = 64,
         on_overflow: Overflow = "drop",
         start: str = "now",
-    ) -> Subscription:
+        group: None = None,
+    ) -> Subscription: ...
+
+    @overload
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+        group: str,
+    ) -> DurableSubscription: ...
+
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+        group: str | None = None,
+    ) -> Subscription | DurableSubscription:
         """Matching events as they are appended; see `EventStore.subscribe`."""
+        if group is not None:
+            return self._subscriptions.durable(group, filter, name=name, buffer=buffer, start=start)
         return self._subscriptions.live(
             filter, name=name, buffer=buffer, on_overflow=on_overflow, start=start
         )
@@ -141,7 +172,9 @@ class MemoryEventStore:
 
     def trim_feed(self, keep: int) -> None:
         """Forget all but the newest `keep` announcements, as a worker does in time."""
-        self._feed.trim(keep)
+        gone = self._feed.trim(keep)
+        for group in self._groups.values():
+            group.passed(gone)
 
     async def compact(self, stream: str, through: int) -> None:
         """Fold the events up to version `through` into one summary, as a worker would.
@@ -157,6 +190,11 @@ class MemoryEventStore:
             summary = summarize(events, old[-1].ms, rule_based_text(events))
             at = log.index(old[0])
             log[at : at + len(old)] = [Folded(stream, old[-1].version, old[-1].ms, summary)]
+
+    def _group(self, name: str, member: str) -> MemoryGroup:
+        state = self._groups.setdefault(name, MemoryGroupState())
+        ttl_ms = self._subscriptions.options.lease_ttl_ms
+        return MemoryGroup(state, member=member, ttl_ms=ttl_ms)
 
     async def __aenter__(self) -> Self:
         return self

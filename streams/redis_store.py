@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Self
+from typing import Final, Self, overload
 
 from .clock import Clock, system_clock
 from .codec import Limits, check_stream, encode_event, to_microseconds
 from .commit import CommitPolicy, Committer
 from .connection import ConnectionOptions, open_client
+from .durable import DurableSubscription
+from .durable_redis import RedisGroup
 from .embedded import EmbeddedRedis, start_embedded
 from .errors import UsageError
 from .event import DEFAULT_TENANT_ID, Event
@@ -75,6 +77,7 @@ class RedisEventStore:
             RedisSource(self.wires, self.keys, self._reader),
             options.subscriptions,
             clock,
+            self._group,
             reports=RedisReports(self.wires, self.keys, clock),
             connections=_spare_connections(client, options),
         )
@@ -151,6 +154,7 @@ class RedisEventStore:
                 left -= 1
             yield event
 
+    @overload
     def subscribe(
         self,
         filter: EventFilter | None = None,
@@ -159,8 +163,34 @@ class RedisEventStore:
         buffer: int = 64,
         on_overflow: Overflow = "drop",
         start: str = "now",
-    ) -> Subscription:
+        group: None = None,
+    ) -> Subscription: ...
+
+    @overload
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+        group: str,
+    ) -> DurableSubscription: ...
+
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+        group: str | None = None,
+    ) -> Subscription | DurableSubscription:
         """Matching events as they are appended; see `EventStore.subscribe`."""
+        if group is not None:
+            return self._subscriptions.durable(group, filter, name=name, buffer=buffer, start=start)
         return self._subscriptions.live(
             filter, name=name, buffer=buffer, on_overflow=on_overflow, start=start
         )
@@ -194,6 +224,10 @@ class RedisEventStore:
             await self.client.aclose()
         if self._embedded is not None:
             await asyncio.to_thread(self._embedded.stop)
+
+    def _group(self, name: str, member: str) -> RedisGroup:
+        ttl_ms = self.options.subscriptions.lease_ttl_ms
+        return RedisGroup(self.wires.dedicated(), self.keys, name, member=member, ttl_ms=ttl_ms)
 
     async def __aenter__(self) -> Self:
         return self

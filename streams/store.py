@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self, overload
 
 from .errors import UsageError
 from .event import Event
+from .filter import EventFilter
+
+if TYPE_CHECKING:
+    from .durable import DurableSubscription
+    from .subscription import Overflow, Subscription
 
 ANY: Final = -1
 """Append whatever the version is. Every negative number means the same."""
@@ -88,6 +93,56 @@ class EventStore(Protocol):
         self, since: datetime | None = None, limit: int | None = None
     ) -> AsyncIterator[Event]:
         """Events of every stream in the order of commit time, ties by stream; paged."""
+        ...
+
+    @overload
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+        group: None = None,
+    ) -> Subscription: ...
+
+    @overload
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+        group: str,
+    ) -> DurableSubscription: ...
+
+    def subscribe(
+        self,
+        filter: EventFilter | None = None,
+        *,
+        name: str | None = None,
+        buffer: int = 64,
+        on_overflow: Overflow = "drop",
+        start: str = "now",
+        group: str | None = None,
+    ) -> Subscription | DurableSubscription:
+        """Matching events from `start` on, in the order of versions per stream, then live.
+
+        Use it as an async context manager and iterate. `start` is `now`, `beginning` or the
+        position of an earlier subscription. While it catches up it reads at its consumer's pace;
+        once live, a consumer more than `buffer` events behind misses some with
+        `on_overflow="drop"`, and is told by a `Gap` in their place, or reads them later from the
+        logs with `"block"`. Nobody else is held up by either.
+
+        With a `group` it is durable: all members of the group share the streams, each event is
+        handed to one of them until acknowledged, and nothing is dropped for being slow; `start`
+        counts when the group is new. Counts are reported under `name`.
+
+        Raises `UsageError` for a bad argument, when it begins `SubscriptionLimit` too.
+        """
         ...
 
     async def stream_version(self, stream: str) -> int:

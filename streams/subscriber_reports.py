@@ -49,13 +49,13 @@ class RedisReports:
         self._wires, self._keys, self._clock = wires, keys, clock
         self._reported: WeakKeyDictionary[Counted, tuple[int, int]] = WeakKeyDictionary()
 
-    async def report(self, subscription: Counted, *, last: bool = False) -> None:
+    async def report(self, subscription: Counted) -> None:
         """Add what was counted since the last report. Raises `StoreUnavailable`.
 
         A report whose answer is lost is not sent again: counts may fall short, never exceed.
         """
         key, name, now_ms = self._keys.subscribers, subscription.name, self._clock()
-        lag = 0 if last else await subscription.lag()
+        lag = await subscription.lag()
         counts = subscription.delivered, subscription.dropped
         first = subscription not in self._reported
         before = self._reported.get(subscription, (0, 0))

@@ -107,6 +107,8 @@ class Subscription:
 
     async def lag(self) -> int:
         """About how many feed entries lie between the consumer and the end of the feed."""
+        if self._stop.is_set():
+            return 0
         if self._outlet:
             return len(self._outlet.queue)
         if self._hub and self._stage == self._read_window:

@@ -44,7 +44,8 @@ class Wanted:
         self._types, self._modules = filter.types, frozenset(filter.modules)
         # The feed separates types by spaces: a type that has one can't be told from two.
         self._spaced = any(" " in pattern for pattern in filter.types)
-        self.everything = filter == EventFilter()
+        self.plain = not (filter.types or filter.modules or filter.since)
+        self.everything = self.plain and not filter.stream_ids
 
     def stream(self, stream: str) -> bool:
         """Whether events of `stream` can be wanted."""

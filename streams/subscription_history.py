@@ -183,8 +183,7 @@ class LogWalk:
         """The next ranges; None at the end."""
         part = self._ends[self._next : self._next + _SPANS_AT_ONCE]
         spans = [
-            Span(stream, await self._first(stream, last, head), last)
-            for stream, last, head in part
+            Span(stream, await self._first(stream, last, head), last) for stream, last, head in part
         ]
         self._next += len(part)
         return [span for span in spans if span.first <= span.last] if part else None

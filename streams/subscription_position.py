@@ -82,13 +82,17 @@ class Position:
         return self.version is None or version <= self.version
 
     def beyond(self, other: Position) -> bool:
-        """Whether more is done here than at `other`. In the feed stage only."""
+        """Whether more is done here than at `other`; the feed comes after the logs."""
+        if self.stage is not other.stage:
+            return self.stage is Stage.FEED
+        if self.stage is not Stage.FEED:
+            return (self.stream, self.version or 0) > (other.stream, other.version or 0)
         if self.id != other.id or other.version is None:
             return self.id > other.id
         return self.version is None or self.version > other.version
 
     def later(self, other: Position) -> Position:
-        """The one at which more is done. In the feed stage only."""
+        """The one at which more is done."""
         return other if other.beyond(self) else self
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -186,6 +186,11 @@ class Versions:
         """Remember several."""
         for stream, version in newest.items():
             self.saw(stream, version)
+
+    def forget(self, lost: Callable[[str], bool]) -> None:
+        """Forget the streams of which `lost` is true."""
+        for stream in [stream for stream in self._seen if lost(stream)]:
+            del self._seen[stream]
 
     def get(self, stream: str) -> int | None:
         """The newest version seen of `stream`, where it is remembered."""

@@ -6,11 +6,15 @@ import asyncio
 import contextlib
 import os
 import socket
+import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, get_args
 
 from .clock import Clock
 from .codec import check_name
+from .durable import DurableSubscription
+from .durable_group import GroupState, check_group
 from .errors import AresError, UsageError
 from .filter import EventFilter
 from .subscription import Overflow, Subscription
@@ -59,7 +63,11 @@ class Counted(Protocol):
     """A subscription as its counts are reported."""
 
     name: str
-    delivered: int
+
+    @property
+    def delivered(self) -> int:
+        """Events handed over, or acknowledged where that is asked for."""
+        ...
 
     @property
     def dropped(self) -> int:
@@ -78,9 +86,13 @@ class Counted(Protocol):
 class Reports(Protocol):
     """Where counts are reported."""
 
-    async def report(self, subscription: Counted, *, last: bool = False) -> None:
+    async def report(self, subscription: Counted) -> None:
         """Add what was counted since the last report."""
         ...
+
+
+Groups = Callable[[str, str], GroupState]
+"""The state of a group, by its name, for a member of the given id."""
 
 
 class Subscriptions:
@@ -95,12 +107,13 @@ class Subscriptions:
         source: Source,
         options: SubscriptionOptions,
         clock: Clock,
+        groups: Groups,
         *,
         reports: Reports | None = None,
         connections: int | None = None,
     ) -> None:
         self.source, self.options, self.clock = source, options, clock
-        self._reports = reports
+        self._groups, self._reports = groups, reports
         self._max_readers = options.max_readers
         if connections is not None:
             self._max_readers = max(min(self._max_readers, connections), 0)
@@ -136,6 +149,23 @@ class Subscriptions:
             start=start,
         )
 
+    def durable(
+        self, group: str, filter: EventFilter | None, *, name: str | None, buffer: int, start: str
+    ) -> DurableSubscription:
+        """A member of a group, not begun yet; raises `UsageError` for a bad argument."""
+        check_group(group)
+        check_buffer(buffer)
+        if start not in ("now", "beginning"):
+            Position.parse(start)
+        return DurableSubscription(
+            self,
+            self._groups(group, uuid.uuid4().hex),
+            Wanted(filter or EventFilter()),
+            name=group if name is None else name_of(name),
+            buffer=buffer,
+            start=start,
+        )
+
     async def opened(self, subscription: Counted, *, readers: int = 0) -> None:
         """Count a subscription that begins; raises `SubscriptionLimit`.
 
@@ -158,7 +188,7 @@ class Subscriptions:
             return
         self._open.remove(subscription)
         self._readers -= readers
-        await self._report(subscription, last=True)
+        await self._report(subscription)
 
     async def hub(self) -> Hub:
         """The hub that runs, or a new one that begins at the end of the feed."""
@@ -203,11 +233,11 @@ class Subscriptions:
             for subscription in tuple(self._open):
                 await self._report(subscription)
 
-    async def _report(self, subscription: Counted, *, last: bool = False) -> None:
+    async def _report(self, subscription: Counted) -> None:
         """Counts are for looking at: failing to report them disturbs nobody."""
         if self._reports is not None:
             with contextlib.suppress(AresError):
-                await self._reports.report(subscription, last=last)
+                await self._reports.report(subscription)
 
 
 def check_buffer(buffer: int) -> None:
