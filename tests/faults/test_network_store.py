@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -14,7 +16,7 @@ from streams.store import ANY, NO_STREAM
 from support.lossy_proxy import Fault, LossyProxy
 from support.waiting import eventually
 
-TIMEOUT_S = 0.3
+TIMEOUT_S = 0.6
 
 
 @pytest.fixture
@@ -158,3 +160,101 @@ async def retry(call):
         return None
 
 
+async def test_a_restart_of_redis_is_not_seen_by_who_calls_afterwards(start_server, tenant):
+    """Idle connections have died: the next call must not be the one that finds out."""
+    server = start_server(aof="always")
+    async with await connect(server.url, tenant) as store:
+        await store.append("s", [Event(type="llm.call")])
+        await asyncio.gather(*(store.read("s") for _ in range(8)))
+        server.kill()
+        idle_since = time.monotonic()
+        await eventually(lambda: time.monotonic() - idle_since > 0.2)
+        server.start()
+
+        assert [event.version for event in await store.read("s")] == [1]
+        assert await store.append("s", [Event(type="llm.call")], 1) == 2
+        assert await store.stream_version("s") == 2
+        assert await store.list_streams() == ["s"]
+        assert [event.version async for event in store.read_all()] == [1, 2]
+
+
+async def test_a_storm_of_faults_neither_loses_nor_repeats_an_event(proxy, tenant, truth):
+    """Every append that returned is there once, at the version it was told."""
+    chance = random.Random(7)
+    told: dict[str, int] = {}
+    unknown: set[str] = set()
+    done = False
+
+    async def write(store: RedisEventStore, stream: str) -> None:
+        for _ in range(20):
+            event = Event(type="llm.call")
+            try:
+                told[event.id] = await store.append(stream, [event])
+            except OutcomeUnknown:
+                unknown.add(event.id)
+            except StoreUnavailable:
+                pass  # said to have left no trace; checked below
+
+    async def disturb() -> None:
+        while not done:
+            fault = chance.choice([Fault.DROP, Fault.DROP, Fault.REFUSE, Fault.DELAY])
+            proxy.fail(chance.choice(["EXEC", "WATCH", "MULTI"]), fault, delay_s=0.02)
+            hits = proxy.hits
+            await eventually(lambda hits=hits: done or proxy.hits > hits, 30)
+
+    async with AsyncExitStack() as stack:
+        stores = [
+            await stack.enter_async_context(await connect(proxy.url, tenant)) for _ in range(4)
+        ]
+        storm = asyncio.create_task(disturb())
+        await asyncio.gather(*(write(store, f"s{n}") for store in stores for n in range(3)))
+        done = True
+        await storm
+
+    stored = {}
+    for name in ["s0", "s1", "s2"]:
+        log = await truth.read(name)
+        assert [event.version for event in log] == list(range(1, len(log) + 1))
+        stored |= {event.id: event.version for event in log}
+        assert len({event.id for event in log}) == len(log)
+    assert proxy.hits > 10
+    assert {id_: stored.get(id_) for id_ in told} == told
+    assert set(stored) - set(told) <= unknown
+
+
+async def test_cancelled_calls_never_hand_their_reply_to_another(proxy, store):
+    for n in range(1, 41):
+        await store.append(f"s{n}", [Event(type="llm.call", payload={"n": n})])
+    proxy.fail("", Fault.DELAY, times=200, delay_s=0.002)
+    chance = random.Random(3)
+
+    async def read(n: int) -> None:
+        task = asyncio.create_task(store.read(f"s{n}"))
+        if chance.random() < 0.5:
+            await asyncio.sleep(chance.random() * 0.01)
+            task.cancel()
+        [found] = await asyncio.gather(task, return_exceptions=True)
+        if not isinstance(found, asyncio.CancelledError):
+            assert [event.payload["n"] for event in found] == [n]
+
+    for _ in range(12):
+        await asyncio.gather(*(read(chance.randint(1, 40)) for _ in range(40)))
+
+
+async def test_cancelled_appends_leak_no_connection(proxy, store, truth):
+    for word in ["WATCH", "EXEC", "UNWATCH"]:
+        for _ in range(20):
+            proxy.fail(word, Fault.DELAY, delay_s=0.05)
+            expected = 77 if word == "UNWATCH" else ANY
+            append = asyncio.create_task(store.append("s", [Event(type="llm.call")], expected))
+            await asyncio.sleep(0.005)
+            append.cancel()
+            await asyncio.gather(append, return_exceptions=True)
+            proxy.heal()
+
+    version = await truth.stream_version("s")
+    assert await store.append("s", [Event(type="llm.call")]) >= version + 1
+    log = await truth.read("s")
+    assert [event.version for event in log] == list(range(1, len(log) + 1))
+    pool = store.client.connection_pool
+    assert len(pool._in_use_connections) <= 2
