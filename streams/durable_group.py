@@ -11,6 +11,9 @@ from .errors import UsageError
 from .event import Event
 from .subscription_position import Id, Position
 
+INCOMPLETE: Final = ""
+"""Among a group's losses: there are more streams than were noted."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
 

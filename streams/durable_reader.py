@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from .durable_group import INCOMPLETE
 from .durable_partition import Delivery, Notice, OnItsWay, Partition
 from .durable_plan import partition_of
 from .event import SUMMARY_TYPE, Event
@@ -192,13 +193,13 @@ class DurableReader:
     async def _begin_walk(self, partition: Partition) -> LogWalk:
         place = partition.read_to
         missed = place.stage is Stage.MISSED
-        losses: dict[str, int] = {}
-        if missed:
-            losses = {s: v for s, v in (await self._losses()).items() if self._ours(partition, s)}
+        noted = await self._losses() if missed else {}
+        complete = not missed or (bool(noted) and INCOMPLETE not in noted)
+        losses = {s: v for s, v in noted.items() if self._ours(partition, s)}
         since_ms = max(place.since[0] - CLOCK_SLACK_MS, 0) if missed else 0
 
         async def base(stream: str) -> int:
-            if losses or not missed:
+            if complete or stream in losses:
                 return losses.get(stream, 1) - 1
             seen = self._versions.get(stream)
             return await self._source.first_since(stream, since_ms) - 1 if seen is None else seen
@@ -207,7 +208,9 @@ class DurableReader:
         after = (place.stream, place.version or 0)
         most = self._buffer
         walk = LogWalk(self._source, self._wanted, takes_over, base, after=after, most=most)
-        streams = sorted(losses) or await self._source.streams(since_ms)
+        streams = await self._source.streams(since_ms)
+        if missed and complete:
+            streams = sorted(losses)
         await walk.begin([stream for stream in streams if self._ours(partition, stream)])
         partition.losses = tuple(losses)
         return walk

@@ -81,7 +81,6 @@ class RedisGroup:
             packet: list[Command] = [
                 ("HSET", self._key, f"member:{self._member}", now_ms),
                 ("HDEL", self._key, "dropped", "dropped_ms", *stale),
-                ("PERSIST", self._key),
                 ("ZADD", self._keys.groups, now_ms, self._name),
             ]
             await self._exchange(packet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from redis.exceptions import ResponseError
@@ -40,11 +40,19 @@ async def retire_consumers(wire: Wire, keys: Keys, *, idle_ms: int, group: str =
     return 0 if isinstance(reply, ResponseError) else int(reply)
 
 
-async def trim_feed(wire: Wire, keys: Keys, *, keep: int, floors: Sequence[bytes] = ()) -> int:
+async def trim_feed(
+    wire: Wire,
+    keys: Keys,
+    *,
+    keep: int,
+    floors: Sequence[bytes] = (),
+    before: Callable[[Sequence[Reply]], Awaitable[None]] | None = None,
+) -> int:
     """Trim entries that every group has finished, but for the newest `keep`; returns how many.
 
-    `floors` are ids of the oldest entries that readers without a consumer group still need. At
-    most one chunk a call: call again while it returns as many as that.
+    `floors` are ids of the oldest entries that readers without a consumer group still need;
+    `before` is shown the entries about to go. At most one chunk a call: call again while it
+    returns as many as that.
     """
     (length,) = await wire.exchange([("XLEN", keys.feed)])
     excess = int(checked(length)) - keep
@@ -58,6 +66,9 @@ async def trim_feed(wire: Wire, keys: Keys, *, keep: int, floors: Sequence[bytes
     )
     entries = checked(oldest)
     boundary = min([parse_id(entries[-1][0]), *needed])
+    going = [entry for entry in entries if parse_id(entry[0]) < boundary]
+    if before is not None and going:
+        await before(going)
     minimum = f"{boundary[0]}-{boundary[1]}"
     (trimmed,) = await wire.exchange([("XTRIM", keys.feed, "MINID", "=", minimum)])
     return int(checked(trimmed))
