@@ -22,10 +22,13 @@ _SMALL_LOG_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """Where a stream stands: its head, its state, and the memory its log takes in bytes."""
+    """Where a stream stands: its head and when that was committed, ms since the epoch; its
+    state; and the memory its log takes in bytes, 0 when there is none.
+    """
 
     stream: str
     head: int
+    head_ms: int
     state: StreamState
     log_bytes: int
 
@@ -110,10 +113,11 @@ async def read_facts(wire: Wire, keys: Keys, streams: Sequence[str]) -> list[Str
     replies = await wire.exchange(packet)
     facts: list[StreamFacts] = []
     for index, stream in enumerate(streams):
-        values, head, usage = replies[3 * index : 3 * index + 3]
+        values, raw, usage = replies[3 * index : 3 * index + 3]
+        head = Head.parse(checked(raw))
         state = StreamState.parse(checked(values))
         size = usage if isinstance(usage, int) else 0
-        facts.append(StreamFacts(stream, Head.parse(checked(head)).version, state, size))
+        facts.append(StreamFacts(stream, head.version, head.ms, state, size))
     return facts
 
 

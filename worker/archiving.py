@@ -123,15 +123,18 @@ class StreamArchiver:
         self._wire, self._keys, self._writer, self._sealer = wire, keys, writer, sealer
         self._policy, self._clock = policy, clock
 
-    async def archive(self, streams: Sequence[str], archived: Archived) -> None:
+    async def archive(
+        self, streams: Sequence[str], archived: Archived, *, close_open: bool = False
+    ) -> None:
         """Archive every due round of `streams`; what failed is in `archived.failures`.
 
-        Raises `StoreUnavailable`. Safe to repeat: what is archived already is recognised.
+        With `close_open` their open rounds are archived as `unfinished`. Raises
+        `StoreUnavailable`. Safe to repeat: what is archived already is recognised.
         """
         for start in range(0, len(streams), _STREAMS_AT_ONCE):
             todo: Iterable[str] = streams[start : start + _STREAMS_AT_ONCE]
             for _ in range(_TRIES):
-                todo = await self._attempt(list(todo), archived)
+                todo = await self._attempt(list(todo), archived, close_open)
                 if not todo:
                     break
 
@@ -139,7 +142,7 @@ class StreamArchiver:
         """Close the connection."""
         await self._wire.close()
 
-    async def _attempt(self, streams: list[str], archived: Archived) -> set[str]:
+    async def _attempt(self, streams: list[str], archived: Archived, close_open: bool) -> set[str]:
         """Archive what one look finds; returns the streams to look at again."""
         facts = await read_facts(self._wire, self._keys, streams)
         for item in facts:
@@ -152,10 +155,11 @@ class StreamArchiver:
         again = await self._overtaken(due, failures)
         archived.failures.update({s: exc for s, exc in failures.items() if s not in again})
         by_stream = {item.stream: item for item in due}
-        works = [
-            _Work(by_stream[tail.stream], tail, due_rounds(tail.events, tail.sizes, limits))
-            for tail in tails
-        ]
+        works = []
+        for tail in tails:
+            item = by_stream[tail.stream]
+            rounds = _due(item, tail, limits, close_open=close_open)
+            works.append(_Work(item, tail, rounds))
         works = [work for work in works if work.rounds]
         if works := await self._build(works, archived):
             await self._publish(works)
@@ -302,6 +306,12 @@ class StreamArchiver:
             archived.failures[work.stream] = exc
             return state
         return self._count(work, record, result, state, archived)
+
+
+def _due(item: StreamFacts, tail: Tail, limits: RoundLimits, *, close_open: bool) -> list[DueRound]:
+    """Rounds due in `tail`; the open one is closed only where it was read to its end."""
+    read_whole = tail.last >= item.head
+    return due_rounds(tail.events, tail.sizes, limits, close_open=close_open and read_whole)
 
 
 def _advance_to(work: _Work, state: StreamState) -> Advance:

@@ -31,12 +31,17 @@ class Window:
 
 
 def plan_window(
-    head: int, state: StreamState, policy: CompactionPolicy, *, force: bool = False
+    head: int,
+    state: StreamState,
+    policy: CompactionPolicy,
+    *,
+    force: bool = False,
+    keep_recent: int | None = None,
 ) -> Window | None:
     """The next window, or None when nothing is due.
 
-    A window once fixed is taken up again as it is. `force` compacts below the threshold, too; it
-    never touches what is not archived.
+    A window once fixed is taken up again as it is. `force` compacts below the threshold, too,
+    and `keep_recent` stands in for the policy's; neither touches what is not archived.
     """
     first = state.compacted_version + 1
     if state.compacting_to >= first:
@@ -45,7 +50,7 @@ def plan_window(
         return None
     last = min(
         state.archived_version,
-        head - policy.keep_recent,
+        head - (policy.keep_recent if keep_recent is None else keep_recent),
         state.compacted_version + policy.max_window,
     )
     return Window(first, last) if last >= first else None

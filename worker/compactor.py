@@ -71,13 +71,17 @@ class Compactor:
         (facts,) = await read_facts(self._wire, self._keys, [stream])
         return plan_window(facts.head, facts.state, self._policy, force=force)
 
-    async def compact(self, stream: str, *, force: bool = False) -> Compacted:
-        """Fold one window of `stream`, if one is due.
+    async def compact(
+        self, stream: str, *, force: bool = False, keep_recent: int | None = None
+    ) -> Compacted:
+        """Fold one window of `stream`, if one is due; see `plan_window` for the options.
 
         Raises `StreamCorrupted` when the log contradicts its state, `StoreUnavailable`.
         """
         (facts,) = await read_facts(self._wire, self._keys, [stream])
-        window = plan_window(facts.head, facts.state, self._policy, force=force)
+        window = plan_window(
+            facts.head, facts.state, self._policy, force=force, keep_recent=keep_recent
+        )
         if window is None:
             return Compacted("idle")
         if not window.resumed and not await self._fix(stream, window):

@@ -7,19 +7,21 @@ it is what brings lost announcements, old summaries and dead consumers to an end
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from streams.durable_upkeep import note_losses, tend_groups
 from streams.errors import LeaseLost
 from streams.feed_upkeep import retire_consumers, trim_feed
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
 from streams.tail import StreamFacts, read_facts
-from streams.wire import Wire, checked
+from streams.wire import Reply, Wire, checked
 
 from .archiving import Archived, StreamArchiver
 from .compactor import Compactor
+from .retirement import Retired, Retirement
 
 LEASE: Final = "janitor"
 
@@ -34,20 +36,24 @@ class JanitorPolicy:
 
     lease_ttl_ms: int = 60_000
     feed_keep: int = 10_000
+    feed_max: int = 1_000_000
+    group_ttl_ms: int = 7 * 86_400_000
     consumer_idle_ms: int = 3_600_000
     max_round_bytes: int = 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class Tidied:
-    """Facts of one round through the tenant."""
+    """Facts of one round through the tenant; `groups_dropped` is name → reason."""
 
     held: bool = True
     streams: int = 0
     archived: Archived = field(default_factory=Archived)
+    retired: Retired = field(default_factory=Retired)
     feed_trimmed: int = 0
     consumers_retired: int = 0
     summaries_forgotten: int = 0
+    groups_dropped: dict[str, str] = field(default_factory=dict)
 
 
 class Janitor:
@@ -59,10 +65,11 @@ class Janitor:
         keys: Keys,
         archiver: StreamArchiver,
         compactor: Compactor,
+        retirement: Retirement,
         policy: JanitorPolicy,
     ) -> None:
         self._wire, self._keys, self._policy = wire, keys, policy
-        self._archiver, self._compactor = archiver, compactor
+        self._archiver, self._compactor, self._retirement = archiver, compactor, retirement
         self._lease = Lease(wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms)
         # Streams with an open round only, and their head then: not read again until it moves.
         self._open: OrderedDict[str, int] = OrderedDict()
@@ -79,10 +86,7 @@ class Janitor:
             async for page in self._pages():
                 await self._lease.renew()
                 await self._look_at(page, tidied)
-            while trimmed := await trim_feed(self._wire, self._keys, keep=self._policy.feed_keep):
-                tidied.feed_trimmed += trimmed
-                if trimmed < _TRIM_CHUNK:
-                    break
+            await self._trim_feed(tidied)
             tidied.consumers_retired = await retire_consumers(
                 self._wire, self._keys, idle_ms=self._policy.consumer_idle_ms
             )
@@ -99,6 +103,26 @@ class Janitor:
         await self._wire.close()
         await self._archiver.close()
         await self._compactor.close()
+
+    async def _trim_feed(self, tidied: Tidied) -> None:
+        """Trim what no group needs; a durable one needs it until it is dropped."""
+        policy = self._policy
+        groups = await tend_groups(
+            self._wire, self._keys, group_ttl_ms=policy.group_ttl_ms, feed_max=policy.feed_max
+        )
+        tidied.groups_dropped = groups.dropped
+
+        async def note(going: Sequence[Reply]) -> None:
+            # Before they go: a crash in between notes them again, the reverse would lose them.
+            await note_losses(self._wire, self._keys, groups.behind, going)
+
+        keep, floors = policy.feed_keep, groups.floors
+        while trimmed := await trim_feed(
+            self._wire, self._keys, keep=keep, floors=floors, before=note
+        ):
+            tidied.feed_trimmed += trimmed
+            if trimmed < _TRIM_CHUNK:
+                break
 
     async def _pages(self) -> AsyncIterator[list[str]]:
         """Every stream of the tenant at least once, a page at a time."""
@@ -125,6 +149,7 @@ class Janitor:
         for item in facts:
             if item.state.compacted_version > item.state.forgotten_version:
                 tidied.summaries_forgotten += await self._compactor.forget_old(item.stream)
+            await self._retirement.look_at(item, tidied.archived, tidied.retired)
 
     def _may_be_due(self, item: StreamFacts) -> bool:
         """Whether a stream may have a finished round; remembers the head it was asked at."""

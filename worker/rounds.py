@@ -26,9 +26,15 @@ class DueRound:
 
 
 def due_rounds(
-    events: Sequence[Event], sizes: Sequence[int], limits: RoundLimits
+    events: Sequence[Event],
+    sizes: Sequence[int],
+    limits: RoundLimits,
+    *,
+    close_open: bool = False,
 ) -> list[DueRound]:
     """Rounds to archive of `events`, which follow the archived version; `sizes` are their bytes.
+
+    With `close_open` the open round at the end is one, too: as `unfinished`.
 
     Where a round is cut depends on its events alone, never on how many were at hand: two workers
     that read at different times must cut alike.
@@ -42,4 +48,6 @@ def due_rounds(
         if finished or full:
             due.append(DueRound(events[start : index + 1], None if finished else "unfinished"))
             start, size = index + 1, 0
+    if close_open and start < len(events):
+        due.append(DueRound(events[start:], "unfinished"))
     return due

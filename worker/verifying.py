@@ -165,7 +165,8 @@ class Verifier:
         facts = look.facts
         digests = DigestCheck(rounds, facts.state)
         after = facts.state.compacted_version
-        span_of = StreamFacts(facts.stream, facts.head, facts.state, facts.log_bytes or 0)
+        size = facts.log_bytes or 0
+        span_of = StreamFacts(facts.stream, facts.head, 0, facts.state, size)
         async with self._store.wires.borrow() as wire:
             while after < facts.head:
                 span = span_of.span(after, facts.head)

@@ -35,6 +35,7 @@ from .janitor import Janitor, JanitorPolicy
 from .parts import ArchiverPart, CompactionPart, DueStreams, JanitorPart, SequencerPart
 from .pipeline import TenantPipeline
 from .probe import EVICTION, REDIS, VOLUME, Probe
+from .retirement import Retirement, RetirementPolicy
 from .rounds import RoundLimits
 from .runner import Runner
 from .sealing import SegmentSealer, load_redactor
@@ -216,11 +217,19 @@ def _janitor(store: RedisEventStore, settings: Settings) -> Janitor:
     policy = JanitorPolicy(
         lease_ttl_ms=max(2 * interval_ms, 60_000),
         feed_keep=settings.retention.feed_keep,
+        feed_max=settings.retention.feed_max,
+        group_ttl_ms=_ms(settings.retention.group_ttl),
         max_round_bytes=settings.archive.max_round_bytes,
     )
+    wire = store.wires.dedicated()
     archiver = build_stream_archiver(store, settings)
     compactor = build_compactor(store, settings)
-    return Janitor(store.wires.dedicated(), store.keys, archiver, compactor, policy)
+    idle = RetirementPolicy(
+        stream_ttl_ms=_ms(settings.retention.stream_ttl),
+        forget_after_ms=_ms(settings.retention.forget_after),
+    )
+    retirement = Retirement(wire, store.keys, archiver, compactor, idle, store.clock)
+    return Janitor(wire, store.keys, archiver, compactor, retirement, policy)
 
 
 def _round_limits(settings: Settings) -> RoundLimits:

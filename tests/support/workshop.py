@@ -21,6 +21,7 @@ from worker.archiving import ArchivingPolicy, StreamArchiver
 from worker.compaction_plan import CompactionPolicy
 from worker.compactor import Compactor, Summarizer
 from worker.janitor import Janitor, JanitorPolicy
+from worker.retirement import Retirement, RetirementPolicy
 from worker.rounds import RoundLimits
 from worker.sequencer import Sequenced, Sequencer, SequencerPolicy
 
@@ -125,14 +126,15 @@ class Workshop:
         self.stack.push_async_callback(compactor.close)
         return compactor
 
-    def janitor(self, **policy: Any) -> Janitor:
+    def janitor(self, *, idle: RetirementPolicy | None = None, **policy: Any) -> Janitor:
         """A janitor; `policy` as of `JanitorPolicy`."""
         store = self.store()
         wire = store.wires.dedicated()
         self.stack.push_async_callback(wire.close)
-        return Janitor(
-            wire, store.keys, self.stream_archiver(), self.compactor(), JanitorPolicy(**policy)
-        )
+        archiver, compactor = self.stream_archiver(), self.compactor()
+        idle = idle or RetirementPolicy()
+        retirement = Retirement(wire, store.keys, archiver, compactor, idle, self.clock)
+        return Janitor(wire, store.keys, archiver, compactor, retirement, JanitorPolicy(**policy))
 
     async def xadd(self, stream: str, type: str, payload: Any = None, **fields: Any) -> bytes:
         """What a producer in any language does: one XADD to the inbox."""
