@@ -25,13 +25,15 @@ _PORT: Final = r"[1-9]\d{0,4}"
 FORMS: Final[Mapping[str, re.Pattern[str]]] = {
     "commit": re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}"),
     "pr": re.compile(rf"(?:{_OWNER}/{_NAME})?[#!]?[1-9]\d{{0,8}}"),
-    "issue": re.compile(rf"(?:{_OWNER}/{_NAME})?#?[1-9]\d{{0,8}}|[A-Z][A-Z0-9]{{1,9}}-[1-9]\d{{0,6}}"),
+    "issue": re.compile(rf"(?:{_OWNER}/{_NAME})?#?[1-9]\d{{0,8}}"
+                        rf"|[A-Z][A-Z0-9]{{1,9}}-[1-9]\d{{0,6}}"),
     "url": re.compile(r"(?:https?|wss?|ftp|ssh|git|rediss?|file)://[^\s<>\"'`\\{}|^\x00-\x1f]+"),
     "uuid": re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
     "ip": re.compile(rf"{_IPV4}|{_IPV6}"),
     "ip_port": re.compile(rf"(?:{_IPV4}|\[{_IPV6}\]|localhost|[A-Za-z0-9.-]{{1,253}}):{_PORT}"),
     "repo": re.compile(rf"{_OWNER}(?:/{_NAME}){{1,4}}"),
-    "branch": re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)))[^\s~^:?*\[\\\x00-\x1f/.-][^\s~^:?*\[\\\x00-\x1f]*"),
+    "branch": re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)))[^\s~^:?*\[\\\x00-\x1f/.-][^\s~^:?*\["
+                         r"\\\x00-\x1f]*"),
 }  # fmt: skip
 """Role → the form that a whole value must have."""
 

@@ -15,53 +15,57 @@ _HEAD: Final = 4000
 
 # Words of a request, by what they ask for. The first group that a request matches by weight wins.
 _FIX: Final = re.compile(
-    r"\b(?:fix(?:es|ed|ing)?|bugs?|broken?|breaks|crash(?:es|ing)?|regression|errors?|fail(?:s|ed|ing|ure)"
-    r"?s?|wrong|incorrect(?:ly)?|doesn[’']?t work|not work(?:ing)?|issue text|traceback|exception"
-    r"|resolve|repair|debug|hotfix|conflicts?|address (?:the|this|these|all)?|feedback|comments? on|typo"
-    r"|solv(?:e|ing)|missing|shouldn[’']?t|instead of \w+ing|the issue was|corrupt(?:ed)?|stale|leak"
-    r"|panic|hangs?|flaky|timeouts?|but (?:the|it|this|now|when|i)|isn[’']?t|aren[’']?t|won[’']?t"
-    r"|can[’']?t|still (?:not|says|shows|get|see|fails?))\b|修复|修復|修正|错误|錯誤|报错|報錯|失败|失敗|崩溃|崩潰|问题|問題|故障",
+    r"\b(?:fix(?:es|ed|ing)?|bugs?|broken?|breaks|crash(?:es|ing)?|regression|errors?|fail(?:s|ed"
+    r"|ing|ure)?s?|wrong|incorrect(?:ly)?|doesn[’']?t work|not work(?:ing)?|issue text|traceback"
+    r"|exception|resolve|repair|debug|hotfix|conflicts?|address (?:the|this|these|all)?|feedback"
+    r"|comments? on|typo|solv(?:e|ing)|missing|shouldn[’']?t|instead of \w+ing|the issue was"
+    r"|corrupt(?:ed)?|stale|leak|panic|hangs?|flaky|timeouts?|but (?:the|it|this|now|when|i)"
+    r"|isn[’']?t|aren[’']?t|won[’']?t|can[’']?t|still (?:not|says|shows|get|see|fails?))\b|修复"
+    r"|修復|修正|错误|錯誤|报错|報錯|失败|失敗|崩溃|崩潰|问题|問題|故障",
     re.IGNORECASE,
 )
 _IMPLEMENT: Final = re.compile(
-    r"\b(?:add(?:s|ed|ing)?|implement(?:s|ed|ing)?|creat(?:e|es|ing)|build|mak(?:e|ing)|writ(?:e|ing)"
-    r"|introduce|support|extend|refactor(?:ing)?|rename|remov(?:e|ing)|delet(?:e|ing)|updat(?:e|ing)"
-    r"|chang(?:e|ing)|replac(?:e|ing)|convert|migrat(?:e|ing)|upgrade|bump|install|set ?up|configure"
-    r"|generate|port|move|integrat(?:e|ing)|enable|disable|hide|push|commit|merge|release|deploy|run"
-    r"|publish|rebase|use|let[’']?s|document|optimi[sz]e|improve|simplify|extract|license)\b"
-    r"|实现|實現|添加|新增|增加|创建|創建|编写|編寫|重构|重構|删除|刪除|修改|更新|升级|升級|支持|提交|部署|优化|優化",
+    r"\b(?:add(?:s|ed|ing)?|implement(?:s|ed|ing)?|creat(?:e|es|ing)|build|mak(?:e|ing)|writ(?:e"
+    r"|ing)|introduce|support|extend|refactor(?:ing)?|rename|remov(?:e|ing)|delet(?:e|ing)"
+    r"|updat(?:e|ing)|chang(?:e|ing)|replac(?:e|ing)|convert|migrat(?:e|ing)|upgrade|bump|install"
+    r"|set ?up|configure|generate|port|move|integrat(?:e|ing)|enable|disable|hide|push|commit"
+    r"|merge|release|deploy|run|publish|rebase|use|let[’']?s|document|optimi[sz]e|improve"
+    r"|simplify|extract|license)\b|实现|實現|添加|新增|增加|创建|創建|编写|編寫|重构|重構|删除"
+    r"|刪除|修改|更新|升级|升級|支持|提交|部署|优化|優化",
     re.IGNORECASE,
 )
 _PLAN: Final = re.compile(
-    r"\b(?:plan(?:s|ning)?|propos(?:e|al|als)|design(?:s|ing)?|architect(?:ure)?|roadmap|rfc|brainstorm"
-    r"|break (?:it |this )?down|estimate|outline|spec(?:ification)?|create (?:the )?(?:beads?|tickets?"
-    r"|issues?|tasks?|epics?|stories)|log an? .{0,40}(?:issue|ticket|improvement|task)|think through"
-    r"|how (?:would|should) (?:we|you|i))\b|计划|計劃|规划|規劃|方案|设计|設計|拆分",
+    r"\b(?:plan(?:s|ning)?|propos(?:e|al|als)|design(?:s|ing)?|architect(?:ure)?|roadmap|rfc"
+    r"|brainstorm|break (?:it |this )?down|estimate|outline|spec(?:ification)?"
+    r"|create (?:the )?(?:beads?|tickets?|issues?|tasks?|epics?|stories)|log an? .{0,40}(?:issue"
+    r"|ticket|improvement|task)|think through|how (?:would|should) (?:we|you|i))\b|计划|計劃|规划"
+    r"|規劃|方案|设计|設計|拆分",
     re.IGNORECASE,
 )
 _REVIEW: Final = re.compile(
-    r"\b(?:review|audit|analy[sz]e|analysis|investigat(?:e|ing)|explain|explore|understand|compare|check"
-    r"|look (?:at|into|over|through)|take a look|inspect|summari[sz]e|evaluate|assess|verify|validate"
-    r"|what|why|when|where|which|how|is|are|does|do|did|can you (?:tell|show|check|look|explain)"
-    r"|should(?:n[’']?t)? (?:we|it|the|i)|tell me|show me|list|find out|question)\b"
-    r"|评审|評審|审查|審查|检查|檢查|分析|解释|解釋|为什么|為什麼|怎么|怎麼|如何|是否|什么|什麼|看看|看一下",
+    r"\b(?:review|audit|analy[sz]e|analysis|investigat(?:e|ing)|explain|explore|understand"
+    r"|compare|check|look (?:at|into|over|through)|take a look|inspect|summari[sz]e|evaluate"
+    r"|assess|verify|validate|what|why|when|where|which|how|is|are|does|do|did|can you (?:tell"
+    r"|show|check|look|explain)|should(?:n[’']?t)? (?:we|it|the|i)|tell me|show me|list|find out"
+    r"|question)\b|评审|評審|审查|審查|检查|檢查|分析|解释|解釋|为什么|為什麼|怎么|怎麼|如何|是否"
+    r"|什么|什麼|看看|看一下",
     re.IGNORECASE,
 )
 _EXPLICIT_FIX: Final = re.compile(
     r"\b(?:fix|debug|repair|resolve|solve)\b|修复|修復|修一下", re.IGNORECASE
 )
 _MAKE_GREEN: Final = re.compile(
-    r"\b(?:run|check|ensure|verify|make sure|get)\b[^.\n]{0,80}\b(?:tests?|lint(?:er|ing)?|types?|green"
-    r"|pass(?:es|ing)?|builds?|ci|suite)\b",
+    r"\b(?:run|check|ensure|verify|make sure|get)\b[^.\n]{0,80}\b(?:tests?|lint(?:er|ing)?|types?"
+    r"|green|pass(?:es|ing)?|builds?|ci|suite)\b",
     re.IGNORECASE,
 )
 _IMPERATIVE: Final = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|yes|yeah|now|then|please|can you|could you|sure|great|and|also|so|next|thanks"
-    r"|thinking again|great)\b[,:;.! ]*)*(?:let[’']?s )?(?:completely |only |just |also )?"
-    r"(add|implement|create|build|make|write|introduce|support|extend|refactor|rename|remove|delete"
-    r"|update|change|replace|convert|migrate|upgrade|bump|install|set ?up|configure|generate|port|move"
-    r"|integrate|enable|disable|hide|push|commit|merge|release|deploy|run|publish|rebase|document"
-    r"|optimi[sz]e|improve|simplify|extract|use|switch|append|put|log)\b",
+    r"^\W*(?:(?:ok(?:ay)?|yes|yeah|now|then|please|can you|could you|sure|great|and|also|so|next"
+    r"|thanks|thinking again|great)\b[,:;.! ]*)*(?:let[’']?s )?(?:completely |only |just "
+    r"|also )?(add|implement|create|build|make|write|introduce|support|extend|refactor|rename"
+    r"|remove|delete|update|change|replace|convert|migrate|upgrade|bump|install|set ?up|configure"
+    r"|generate|port|move|integrate|enable|disable|hide|push|commit|merge|release|deploy|run"
+    r"|publish|rebase|document|optimi[sz]e|improve|simplify|extract|use|switch|append|put|log)\b",
     re.IGNORECASE,
 )
 _ISSUE_FRAMES: Final = (
@@ -70,14 +74,15 @@ _ISSUE_FRAMES: Final = (
     ("GitHub Issue:", "\n## "), ("<issue>", "</issue>"),
 )  # fmt: skip
 _BUG_BODY: Final = re.compile(
-    r"\b(?:bug|error|exception|traceback|incorrect|wrong|fail(?:s|ed|ure)?|crash|broken|unexpected"
-    r"|ignores?|regression|strange|problematic|not work|doesn[’']?t|does not|can[’']?t|cannot|raises?"
-    r"|precision|invalid|missing|should (?:be|return|not)|expected)\b",
+    r"\b(?:bug|error|exception|traceback|incorrect|wrong|fail(?:s|ed|ure)?|crash|broken"
+    r"|unexpected|ignores?|regression|strange|problematic|not work|doesn[’']?t|does not|can[’']?t"
+    r"|cannot|raises?|precision|invalid|missing|should (?:be|return|not)|expected)\b",
     re.IGNORECASE,
 )
 _PLAN_FILE: Final = re.compile(
-    r"(?:^|/)(?:plans?|rfcs?|specs?|designs?|proposals?|adrs?|roadmaps?|\.beads|beads)/|(?:^|/)(?:plan|"
-    r"design|proposal|roadmap|spec|todo)[\w.-]*\.(?:md|txt|mdx|rst|adoc)$|[-_.]plan\.(?:md|txt|mdx)$",
+    r"(?:^|/)(?:plans?|rfcs?|specs?|designs?|proposals?|adrs?|roadmaps?|\.beads|beads)/|(?:^"
+    r"|/)(?:plan|design|proposal|roadmap|spec|todo)[\w.-]*\.(?:md|txt|mdx|rst|adoc)$"
+    r"|[-_.]plan\.(?:md|txt|mdx)$",
     re.IGNORECASE,
 )
 _PLAN_TOOLS: Final = frozenset({"exitplanmode", "exit_plan_mode", "enterplanmode"})
@@ -86,9 +91,10 @@ _TRACKER_SCRIPT: Final = re.compile(
     r"\b(?:bd create|gh issue create|glab issue create|jira issue create)\b"
 )
 _ACTS: Final = re.compile(
-    r"\bgit (?:-C \S+ )?(?:commit|push|merge|rebase|cherry-pick|tag|revert|worktree add|checkout -b"
-    r"|switch -c|stash|reset)\b|\bgh (?:pr|release|workflow|repo) (?:create|merge|run|edit|comment)\b"
-    r"|\b(?:npm|yarn|pnpm) publish\b|\bkubectl apply\b|\bterraform apply\b|\bdocker push\b"
+    r"\bgit (?:-C \S+ )?(?:commit|push|merge|rebase|cherry-pick|tag|revert|worktree add"
+    r"|checkout -b|switch -c|stash|reset)\b|\bgh (?:pr|release|workflow|repo) (?:create|merge|run"
+    r"|edit|comment)\b|\b(?:npm|yarn|pnpm) publish\b|\bkubectl apply\b|\bterraform apply\b"
+    r"|\bdocker push\b"
 )
 
 

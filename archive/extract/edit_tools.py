@@ -15,27 +15,34 @@ from .patches import PatchedFile, read_patch
 from .paths import Roots, join, path_argument
 from .view import ToolRun
 
-_OLD_KEYS: Final = ("old_string", "old_str", "oldText", "old_text", "search", "old_content",
-                    "old", "find", "oldString", "TargetContent", "original_text")  # fmt: skip
-_NEW_KEYS: Final = ("new_string", "new_str", "newText", "new_text", "replace", "replacement",
-                    "new_content", "new", "newString", "ReplacementContent", "replacement_text")  # fmt: skip
-_CONTENT_KEYS: Final = ("content", "file_text", "contents", "file_content", "new_source", "text",
-                        "CodeContent", "code_edit", "data")  # fmt: skip
+_OLD_KEYS: Final = (
+    "old_string", "old_str", "oldText", "old_text", "search", "old_content", "old", "find",
+    "oldString", "TargetContent", "original_text",
+)  # fmt: skip
+_NEW_KEYS: Final = (
+    "new_string", "new_str", "newText", "new_text", "replace", "replacement", "new_content", "new",
+    "newString", "ReplacementContent", "replacement_text",
+)  # fmt: skip
+_CONTENT_KEYS: Final = (
+    "content", "file_text", "contents", "file_content", "new_source", "text", "CodeContent",
+    "code_edit", "data",
+)  # fmt: skip
 _LINE_KEYS: Final = ("insert_line", "insertLine", "line", "line_number", "insert_at")
 _WRITERS: Final = re.compile(r"write|create|save|new_?file|notebookedit|put_?file|add_?file")
 _DELETERS: Final = re.compile(r"delete|remove|unlink")
 _MOVERS: Final = re.compile(r"move|rename")
 _READERS: Final = re.compile(r"^(?:read|view|open|cat|show|get)|read_?file|view_?file")
 _NOT_DONE: Final = re.compile(
-    r"^\s*(?:<tool_use_error>|ERROR\b|Error\b|error:|Failed|failed|Invalid|Cannot|Could not|Unable"
-    r"|No changes|apply_patch verification failed|\[?[Ee]xecution error)"
-    r"|[Ss]tring to replace (?:was )?not found|No replacement was performed|not found in (?:the )?file"
-    r"|Found \d+ matches of the string|has not been read yet|File has been (?:unexpectedly )?modified"
-    r"|introduced new syntax error|[Ee]dit was not applied|No match found|did not match"
-    r"|0 occurrences|could not be found|must (?:first )?read|was NOT written|[Nn]o edits? (?:was|were)"
-    r"|Failed to (?:edit|apply|find|write|create)|[Pp]atch does not apply|identical (?:to|strings)"
-    r"|file already exists|File already exists|No file open|not allowed|Permission denied"
-    r"|are exactly the same|must be different",
+    r"^\s*(?:<tool_use_error>|ERROR\b|Error\b|error:|Failed|failed|Invalid|Cannot|Could not"
+    r"|Unable|No changes|apply_patch verification failed|\[?[Ee]xecution error)"
+    r"|[Ss]tring to replace (?:was )?not found|No replacement was performed"
+    r"|not found in (?:the )?file|Found \d+ matches of the string|has not been read yet"
+    r"|File has been (?:unexpectedly )?modified|introduced new syntax error"
+    r"|[Ee]dit was not applied|No match found|did not match|0 occurrences|could not be found"
+    r"|must (?:first )?read|was NOT written|[Nn]o edits? (?:was|were)|Failed to (?:edit|apply"
+    r"|find|write|create)|[Pp]atch does not apply|identical (?:to|strings)|file already exists"
+    r"|File already exists|No file open|not allowed|Permission denied|are exactly the same"
+    r"|must be different",
 )
 _DONE: Final = re.compile(
     r"has been (?:updated|edited|created|written|modified)|[Ff]ile created|[Ss]uccess|^Created |"

@@ -40,9 +40,8 @@ _GEMINI_TAIL: Final = re.compile(r"^(?:Error|Stderr): ", re.MULTILINE)
 _CLAUDE_HEAD: Final = re.compile(r"\A\s*Exit code:? -?\d+\n")
 _PROMPT_TAIL: Final = re.compile(
     r"(?:\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\nbash-\$\s*"
-    r"|\n?<shellId: [^\n]*>\s*"
-    r"|\n\[The command (?:completed|finished) with exit code [^\n]*(?:\n\[[^\n]*)*\s*"
-    r")\Z"
+    r"|\n?<shellId: [^\n]*>\s*|\n\[The command (?:completed"
+    r"|finished) with exit code [^\n]*(?:\n\[[^\n]*)*\s*)\Z"
 )
 _PROMPT_ENDS: Final = ("$", ">", "]")
 _CURRENT_DIRECTORY: Final = re.compile(

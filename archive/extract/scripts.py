@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 _MAX_SCRIPT: Final = 200_000
 _NAMED: Final = re.compile(
-    r"""^[ \t]*(?:const |let |var )?(\w+) *= *(?:pathlib\.)?(?:Path\()?[rf]?(["'])([^"'\n]{1,300})\2""",
+    r"""^[ \t]*(?:const |let |var )?(\w+) *= *(?:pathlib\.)?(?:Path\()?"""
+    r"""[rf]?(["'])([^"'\n]{1,300})\2""",
     re.MULTILINE,
 )
 _LONG_TEXT: Final = re.compile(
@@ -83,7 +85,9 @@ def skill_edits(code: str) -> Iterator[tuple[str, str, str, str]]:
     if len(code) > _MAX_SCRIPT or not any(name in code for name in _SKILLS):
         return
     try:
-        tree = ast.parse(code)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of foreign code: nobody here can heed them
+            tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):

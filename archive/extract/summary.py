@@ -17,22 +17,25 @@ _LIMIT: Final = 200
 _TASK_SHARE: Final = 90
 _MARKS: Final = re.compile(r"^[#>*\-\s]+|[*`]{1,3}|^\d+[.)]\s+")
 _EMPTY_OPENING: Final = re.compile(
-    r"^(?:perfect|great|excellent|done|ok(?:ay)?|yes|sure|got it|all (?:done|set)|success|good(?: catch"
-    r"| question)?|exactly(?: right)?|summary)[.!:,—– ]*$",
+    r"^(?:perfect|great|excellent|done|ok(?:ay)?|yes|sure|got it|all (?:done|set)|success"
+    r"|good(?: catch| question)?|exactly(?: right)?|summary)[.!:,—– ]*$",
     re.IGNORECASE,
 )
 _MERE_OPENING: Final = re.compile(
-    r":$|^(?:all|both|the)? ?(?:\d+ )?(?:new )?(?:tests?|checks?|builds?|lint)(?: and \w+)? pass(?:es|ed)?"
-    r"(?: now)?\.?$|^(?:all )?(?:clean|green|good|fixed|found it)\.?$|^(?:here[’']s|i[’']ve successfully)\b",
+    r":$|^(?:all|both|the)? ?(?:\d+ )?(?:new )?(?:tests?|checks?|builds?"
+    r"|lint)(?: and \w+)? pass(?:es|ed)?"
+    r"(?: now)?\.?$|^(?:all )?(?:clean|green|good|fixed|found it)\.?$|^(?:here[’']s"
+    r"|i[’']ve successfully)\b",
     re.IGNORECASE,
 )
 _LINK: Final = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)")
 _ONLY_CODE: Final = re.compile(r"`[^`\n]+`")
 _REQUEST: Final = re.compile(r"^(?:user_query|\[\[ ## \w+ ## \]\])\s*", re.MULTILINE)
 _GAVE_UP: Final = re.compile(
-    r"\b(?:I(?:'m| am| was) (?:unable|not able) to|I (?:could not|couldn't|cannot|can't) (?:complete|fix"
-    r"|finish|make|apply|get|resolve)|(?:build|tests?|compilation) (?:is |are )?still fail(?:s|ing)?"
-    r"|maximum iterations?|gave up|giving up|ran out of)\b|无法完成|無法完成|未能完成",
+    r"\b(?:I(?:'m| am| was) (?:unable|not able) to|I (?:could not|couldn't|cannot"
+    r"|can't) (?:complete|fix|finish|make|apply|get|resolve)|(?:build|tests?|compilation) (?:is "
+    r"|are )?still fail(?:s|ing)?|maximum iterations?|gave up|giving up|ran out of)\b|无法完成"
+    r"|無法完成|未能完成",
     re.IGNORECASE,
 )
 
@@ -90,8 +93,7 @@ def _first_line(text: str) -> str:
         bare = line.strip(" -*+\t0123456789.)")
         if fenced or not plain or plain.startswith("<") or _ONLY_CODE.fullmatch(bare):
             continue
-        for sentence in split_sentences(plain):
-            sentence = one_line(sentence)
+        for sentence in map(one_line, split_sentences(plain)):
             if not sentence or _EMPTY_OPENING.match(sentence):
                 continue
             if not _MERE_OPENING.search(sentence):

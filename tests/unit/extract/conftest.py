@@ -49,9 +49,7 @@ class RoundScript:
     def call(self, tool: str, args: Any, output: Any = "", **fields: Any) -> RoundScript:
         self._calls += 1
         call_id = f"call-{self._calls}"
-        self.event(
-            "tool.call.started", {"tool_name": tool, "args": args, "tool_call_id": call_id}
-        )
+        self.event("tool.call.started", {"tool_name": tool, "args": args, "tool_call_id": call_id})
         return self.event(
             "tool.call.completed",
             {"tool_name": tool, "output": output, "tool_call_id": call_id, **fields},

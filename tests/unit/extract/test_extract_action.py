@@ -62,11 +62,15 @@ def test_committing_and_pushing_is_implementing(script) -> None:
 
 @pytest.mark.parametrize(
     ("body", "action"),
-    [("We can license this repo under the MIT license.", "implement"),
-     ("The parser raises an error for empty input.", "fix")],
-)  # fmt: skip
+    [
+        ("We can license this repo under the MIT license.", "implement"),
+        ("The parser raises an error for empty input.", "fix"),
+    ],
+)
 def test_an_issue_is_what_its_text_says_not_its_frame(script, body, action) -> None:
-    script.user(f"Please fix the following issue.\n\n# Problem Statement\n{body}\n\nIMPORTANT: do it")
+    script.user(
+        f"Please fix the following issue.\n\n# Problem Statement\n{body}\n\nIMPORTANT: do it"
+    )
     script.call("Edit", EDIT, "The file a.py has been updated.")
 
     assert script.done().extract().action == action

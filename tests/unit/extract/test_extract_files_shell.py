@@ -34,7 +34,7 @@ CASES = [
     ("curl -s https://example.org/x -o data/x.json", {"data/x.json": (0, 0)}),
     ("for f in a.py b.py; do sed -i 's/x/y/' \"$f\"; done", {"a.py": (1, 1), "b.py": (1, 1)}),
     ("cd sub && echo x > a.txt", {"sub/a.txt": (1, 0)}),
-    ("cd \"$(mktemp -d)\" && echo x > a.txt", {}),
+    ('cd "$(mktemp -d)" && echo x > a.txt', {}),
     ("echo x > /tmp/a && cat /tmp/a", {}),
     ("make 2> /dev/null && ls 2>&1", {}),
     ("grep -c x a.txt > /dev/null", {}),
@@ -42,12 +42,15 @@ CASES = [
     ("python - <<'PY'\nopen('out.txt', 'w').write('x')\nPY", {"out.txt": (0, 0)}),
     ("python -c \"from pathlib import Path; Path('v.txt').write_text('1')\"", {"v.txt": (0, 0)}),
     ("node -e \"require('fs').writeFileSync('p.json', '{}')\"", {"p.json": (0, 0)}),
-    ("python3 <<'PY'\ntext = \"\"\"a\nb\nc\n\"\"\"\nwith open('LICENSE', 'w') as f:\n    f.write(text)\nPY",
-     {"LICENSE": (3, 0)}),
+    (
+        "python3 <<'PY'\ntext = \"\"\"a\nb\nc\n\"\"\"\nwith open('LICENSE', 'w') as f:\n"
+        "    f.write(text)\nPY",
+        {"LICENSE": (3, 0)},
+    ),
     ("python -c \"print(open('a.txt').read())\"", {}),
     ("echo 'rm -rf x > y'", {}),
     ("git commit -m 'sed -i s/a/b/ x > y'", {}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("command", "files"), CASES)
@@ -94,14 +97,19 @@ def test_what_was_restored_is_unchanged(script) -> None:
 
 def test_a_reset_keeps_what_was_committed(script) -> None:
     script.shell("sed -i 's/a/b/' x.py && git commit -am one", "[main 1a2b3c4] one", 0)
-    script.shell("sed -i 's/a/b/' y.py", "", 0).shell("git reset --hard", "HEAD is now at 1a2b3c4 one", 0)
+    script.shell("sed -i 's/a/b/' y.py", "", 0).shell(
+        "git reset --hard", "HEAD is now at 1a2b3c4 one", 0
+    )
 
     assert script.done().files() == {"x.py": (1, 1)}
 
 
 def test_a_shown_diff_corrects_an_estimate(script) -> None:
     script.shell("sed -i 's/foo/bar/g' x.py", "", 0)
-    diff = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-foo\n-foo\n+bar\n+bar\n"
+    diff = (
+        "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-foo\n-foo\n+bar\n"
+        "+bar\n"
+    )
     script.shell("git diff", diff, 0)
 
     assert script.done().files() == {"x.py": (2, 2)}

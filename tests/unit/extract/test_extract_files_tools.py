@@ -10,36 +10,108 @@ EDITED = "The file src/shape.py has been updated. Here's the result of running `
 
 EDITS = [
     ("Edit", {"file_path": "src/shape.py", "old_string": OLD, "new_string": NEW}, EDITED),
-    ("edit", {"path": "src/shape.py", "old_str": OLD, "new_str": NEW}, "File src/shape.py updated with changes."),
-    ("replace", {"file_path": "src/shape.py", "old_string": OLD, "new_string": NEW},
-     "Successfully modified file: src/shape.py (1 replacements)."),
-    ("str_replace_editor", {"command": "str_replace", "path": "src/shape.py", "old_str": OLD,
-                            "new_str": NEW}, "The file src/shape.py has been edited. Here's"),
-    ("str_replace_based_edit_tool", {"command": "str_replace", "path": "src/shape.py", "old_str": OLD,
-                                     "new_str": NEW}, ""),
-    ("MultiEdit", {"file_path": "src/shape.py", "edits": [{"old_string": OLD, "new_string": NEW}]},
-     "Applied 1 edit to src/shape.py"),
+    (
+        "edit",
+        {"path": "src/shape.py", "old_str": OLD, "new_str": NEW},
+        "File src/shape.py updated with changes.",
+    ),
+    (
+        "replace",
+        {"file_path": "src/shape.py", "old_string": OLD, "new_string": NEW},
+        "Successfully modified file: src/shape.py (1 replacements).",
+    ),
+    (
+        "str_replace_editor",
+        {"command": "str_replace", "path": "src/shape.py", "old_str": OLD, "new_str": NEW},
+        "The file src/shape.py has been edited. Here's",
+    ),
+    (
+        "str_replace_based_edit_tool",
+        {"command": "str_replace", "path": "src/shape.py", "old_str": OLD, "new_str": NEW},
+        "",
+    ),
+    (
+        "MultiEdit",
+        {"file_path": "src/shape.py", "edits": [{"old_string": OLD, "new_string": NEW}]},
+        "Applied 1 edit to src/shape.py",
+    ),
     ("search_replace", {"target_file": "src/shape.py", "search": OLD, "replace": NEW}, "ok"),
-    ("replace_in_file", {"path": "src/shape.py", "diff": f"<<<<<<< SEARCH\n{OLD}=======\n{NEW}>>>>>>> REPLACE\n"},
-     "The content was successfully saved to src/shape.py."),
-    ("mcp__fs__edit_file", {"path": "src/shape.py", "edits": [{"oldText": OLD, "newText": NEW}]}, "done"),
-    ("apply_patch", "*** Begin Patch\n*** Update File: src/shape.py\n@@\n def area(w, h):\n-    return w + h\n"
-     "+    # sides\n+    return w * h\n*** End Patch\n", "Success. Updated the following files:\nM src/shape.py"),
-    ("apply_patch", {"input": "*** Begin Patch\n*** Update File: src/shape.py\n@@\n-    return w + h\n"
-                     "+    # sides\n+    return w * h\n*** End Patch"}, "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess."),
-    ("shell", {"command": ["apply_patch", "*** Begin Patch\n*** Update File: src/shape.py\n@@\n-    return w + h\n"
-                           "+    # sides\n+    return w * h\n*** End Patch"]}, "Success. Updated"),
-    ("shell", {"command": ["bash", "-lc", "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/shape.py\n@@\n"
-                           "-    return w + h\n+    # sides\n+    return w * h\n*** End Patch\nEOF\n"]},
-     '{"output":"Success. Updated the following files:\\nM src/shape.py\\n","metadata":{"exit_code":0}}'),
-    ("patch", {"patch": "--- a/src/shape.py\n+++ b/src/shape.py\n@@ -1,2 +1,3 @@\n def area(w, h):\n-    return w + h\n"
-               "+    # sides\n+    return w * h\n"}, "ok"),
-    ("run_ipython", {"code": "edit_file_by_replace('src/shape.py', to_replace=" + repr(OLD) + ", new_content="
-                     + repr(NEW) + ")"}, "[File updated (edited at line 1)]"),
-]  # fmt: skip
+    (
+        "replace_in_file",
+        {"path": "src/shape.py", "diff": f"<<<<<<< SEARCH\n{OLD}=======\n{NEW}>>>>>>> REPLACE\n"},
+        "The content was successfully saved to src/shape.py.",
+    ),
+    (
+        "mcp__fs__edit_file",
+        {"path": "src/shape.py", "edits": [{"oldText": OLD, "newText": NEW}]},
+        "done",
+    ),
+    (
+        "apply_patch",
+        "*** Begin Patch\n*** Update File: src/shape.py\n@@\n def area(w, h):\n-    return w + h\n"
+        "+    # sides\n+    return w * h\n*** End Patch\n",
+        "Success. Updated the following files:\nM src/shape.py",
+    ),
+    (
+        "apply_patch",
+        {
+            "input": "*** Begin Patch\n*** Update File: src/shape.py\n@@\n-    return w + h\n"
+            "+    # sides\n+    return w * h\n*** End Patch"
+        },
+        "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.",
+    ),
+    (
+        "shell",
+        {
+            "command": [
+                "apply_patch",
+                "*** Begin Patch\n*** Update File: src/shape.py\n@@\n-    return w + h\n"
+                "+    # sides\n+    return w * h\n*** End Patch",
+            ]
+        },
+        "Success. Updated",
+    ),
+    (
+        "shell",
+        {
+            "command": [
+                "bash",
+                "-lc",
+                "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/shape.py\n@@\n"
+                "-    return w + h\n+    # sides\n+    return w * h\n*** End Patch\nEOF\n",
+            ]
+        },
+        '{"output":"Success. Updated the following files:\\nM src/shape.py\\n'
+        '","metadata":{"exit_code":0}}',
+    ),
+    (
+        "patch",
+        {
+            "patch": "--- a/src/shape.py\n+++ b/src/shape.py\n@@ -1,2 +1,3 @@\n def area(w, h):\n"
+            "-    return w + h\n"
+            "+    # sides\n+    return w * h\n"
+        },
+        "ok",
+    ),
+    (
+        "run_ipython",
+        {
+            "code": "edit_file_by_replace('src/shape.py', to_replace="
+            + repr(OLD)
+            + ", new_content="
+            + repr(NEW)
+            + ")"
+        },
+        "[File updated (edited at line 1)]",
+    ),
+]
 
 FAILED = [
-    ("Edit", "The user doesn't want to proceed with this tool use. The tool use was rejected.", True),
+    (
+        "Edit",
+        "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+        True,
+    ),
     ("Edit", "<tool_use_error>String to replace not found in file.</tool_use_error>", True),
     ("Edit", "<tool_use_error>File has not been read yet. Read it first.</tool_use_error>", True),
     ("edit", "Error: Found 3 matches of the string to replace", False),
@@ -70,19 +142,32 @@ def test_a_failed_or_refused_edit_changes_nothing(script, tool, output, is_error
         ("create", {"path": "doc/a.md", "file_text": "one\ntwo\nthree"}),
         ("write_file", {"file_path": "doc/a.md", "content": "one\ntwo\nthree\n"}),
         ("write_to_file", {"path": "doc/a.md", "content": "one\ntwo\nthree\n"}),
-        ("str_replace_editor", {"command": "create", "path": "doc/a.md", "file_text": "one\ntwo\nthree\n"}),
-        ("apply_patch", "*** Begin Patch\n*** Add File: doc/a.md\n+one\n+two\n+three\n*** End Patch"),
+        (
+            "str_replace_editor",
+            {"command": "create", "path": "doc/a.md", "file_text": "one\ntwo\nthree\n"},
+        ),
+        (
+            "apply_patch",
+            "*** Begin Patch\n*** Add File: doc/a.md\n+one\n+two\n+three\n*** End Patch",
+        ),
     ],
 )
 def test_a_new_file_counts_all_its_lines(script, tool, args) -> None:
-    assert script.call(tool, args, "File created successfully").done().files() == {"doc/a.md": (3, 0)}
+    assert script.call(tool, args, "File created successfully").done().files() == {
+        "doc/a.md": (3, 0)
+    }
 
 
 def test_arguments_may_come_as_json_text_and_the_name_under_another_key(script) -> None:
     script.event(
         "tool.call.started",
-        {"function": {"name": "Edit", "arguments": '{"file_path": "a.py", "old_string": "x", '
-                      '"new_string": "y"}'}, "tool_call_id": "1"},
+        {
+            "function": {
+                "name": "Edit",
+                "arguments": '{"file_path": "a.py", "old_string": "x", "new_string": "y"}',
+            },
+            "tool_call_id": "1",
+        },
     )
     script.event("tool.call.completed", {"tool": "Edit", "tool_call_id": "1", "result": "ok"})
 
@@ -94,7 +179,9 @@ def test_calls_without_ids_pair_by_name_and_order(script) -> None:
         args = {"path": path, "old_str": "x", "new_str": "y"}
         script.event("tool.call.started", {"tool": "edit", "input": args})
     script.event("tool.call.completed", {"tool": "edit", "output": "updated with changes"})
-    script.event("tool.call.completed", {"tool": "edit", "output": "Error: no match", "status": "failed"})
+    script.event(
+        "tool.call.completed", {"tool": "edit", "output": "Error: no match", "status": "failed"}
+    )
 
     assert script.done().files() == {"a.py": (1, 1)}
 
@@ -124,7 +211,9 @@ def test_a_file_made_and_removed_in_the_round_is_none(script) -> None:
 
 def test_a_rewrite_counts_what_differs_from_what_was_read(script) -> None:
     script.call("read_file", {"file_path": "a.txt"}, "one\ntwo\n")
-    script.call("write_file", {"file_path": "a.txt", "content": "one\n2\nthree\n"}, "Successfully overwrote")
+    script.call(
+        "write_file", {"file_path": "a.txt", "content": "one\n2\nthree\n"}, "Successfully overwrote"
+    )
 
     assert script.done().files() == {"a.txt": (2, 1)}
 
@@ -140,7 +229,8 @@ def test_line_numbers_of_a_read_are_no_content(script) -> None:
 def test_deleted_and_moved_files_count(script) -> None:
     script.call(
         "apply_patch",
-        "*** Begin Patch\n*** Delete File: old.py\n*** Update File: a.py\n*** Move to: b.py\n@@\n-x\n+y\n"
+        "*** Begin Patch\n*** Delete File: old.py\n*** Update File: a.py\n*** Move to: b.py\n@@\n"
+        "-x\n+y\n"
         "*** End Patch",
         "Success.",
     )
@@ -158,11 +248,18 @@ def test_a_refused_patch_changes_nothing(script) -> None:
 
 def test_paths_are_those_of_the_repository(script) -> None:
     script.session("/home/ann/shop")
-    edit = {"file_path": "/home/ann/shop/app/(auth)/[id]/page.tsx", "old_string": "x", "new_string": "y"}
+    edit = {
+        "file_path": "/home/ann/shop/app/(auth)/[id]/page.tsx",
+        "old_string": "x",
+        "new_string": "y",
+    }
     script.call("Edit", edit, EDITED)
     script.call("create", {"path": "./notes with space.md", "content": "x"}, "Created file")
 
-    assert script.done().files() == {"app/(auth)/[id]/page.tsx": (1, 1), "notes with space.md": (1, 0)}
+    assert script.done().files() == {
+        "app/(auth)/[id]/page.tsx": (1, 1),
+        "notes with space.md": (1, 0),
+    }
 
 
 def test_the_root_shows_in_what_else_the_round_says(script) -> None:
@@ -172,7 +269,9 @@ def test_the_root_shows_in_what_else_the_round_says(script) -> None:
     assert script.done().files() == {"lib/a.py": (1, 1)}
 
 
-@pytest.mark.parametrize("path", ["/tmp/x.py", "/private/tmp/y", "/var/folders/z/t.txt", "/dev/null"])
+@pytest.mark.parametrize(
+    "path", ["/tmp/x.py", "/private/tmp/y", "/var/folders/z/t.txt", "/dev/null"]
+)
 def test_scratch_space_does_not_count(script, path) -> None:
     script.call("Write", {"file_path": path, "content": "x"}, "File created successfully")
 
@@ -189,19 +288,28 @@ def test_an_editor_with_a_current_file_edits_that_one(script) -> None:
 
 def test_the_submitted_diff_knows_best(script) -> None:
     window = "[File: /repo/lib/a.py (3 lines total)]\n1:import os\n"
-    script.call("bash", {"command": "create repro.py"}, "[File: /repo/repro.py (1 lines total)]\n1:")
+    script.call(
+        "bash", {"command": "create repro.py"}, "[File: /repo/repro.py (1 lines total)]\n1:"
+    )
     script.call("bash", {"command": "open lib/a.py"}, window)
     script.call("bash", {"command": "edit 1:1\nimport os, sys\nend_of_edit"}, window)
-    diff = "diff --git a/lib/a.py b/lib/a.py\n--- a/lib/a.py\n+++ b/lib/a.py\n@@ -1,1 +1,2 @@\n-import os\n+import os\n+import sys\n"
+    diff = (
+        "diff --git a/lib/a.py b/lib/a.py\n--- a/lib/a.py\n+++ b/lib/a.py\n@@ -1,1 +1,2 @@\n"
+        "-import os\n+import os\n+import sys\n"
+    )
     script.call("bash", {"command": "submit"}, diff)
 
     assert script.done().files() == {"lib/a.py": (2, 1)}
 
 
 def test_edit_blocks_count_once_they_were_applied(script) -> None:
-    block = "lib/a.py\n```python\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\ny = 3\n>>>>>>> REPLACE\n```\n"
+    block = (
+        "lib/a.py\n```python\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\ny = 3\n>>>>>>> REPLACE\n```\n"
+    )
     other = "lib/b.py\n```python\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n"
-    script.user("set x").assistant(f"Sure:\n\n{block}\n{other}").assistant("Applied edit to lib/a.py")
+    script.user("set x").assistant(f"Sure:\n\n{block}\n{other}").assistant(
+        "Applied edit to lib/a.py"
+    )
 
     assert script.done().files() == {"lib/a.py": (2, 1)}
 

@@ -80,7 +80,9 @@ def test_plans_on_the_way_are_no_open_ends(script) -> None:
 
 
 def test_a_list_of_next_steps_is_open_item_by_item(script) -> None:
-    script.user("go on").assistant("Done.\n\n## Next steps\n\n1. Update the chart\n2. Tell the team")
+    script.user("go on").assistant(
+        "Done.\n\n## Next steps\n\n1. Update the chart\n2. Tell the team"
+    )
 
     assert script.done().extract().todos == ("Update the chart", "Tell the team")
 
@@ -118,7 +120,9 @@ def test_code_tool_output_and_injected_text_are_not_searched(script) -> None:
 
 
 def test_a_marker_in_a_code_block_counts(script) -> None:
-    script.user("go on").assistant("Final state:\n```go\n// TODO: verify with the author\nconst a = 1\n```")
+    script.user("go on").assistant(
+        "Final state:\n```go\n// TODO: verify with the author\nconst a = 1\n```"
+    )
 
     assert script.done().extract().todos == ("// TODO: verify with the author",)
 
@@ -133,4 +137,6 @@ def test_wrapped_lines_are_one_sentence_and_nothing_is_cut(script) -> None:
 def test_a_sentence_said_twice_is_kept_once(script) -> None:
     script.user("We decided to use UTC.").user("We decided to use UTC.")
 
-    assert script.done(task="We decided to use UTC.").extract().decisions == ("We decided to use UTC.",)
+    assert script.done(task="We decided to use UTC.").extract().decisions == (
+        "We decided to use UTC.",
+    )

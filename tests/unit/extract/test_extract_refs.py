@@ -10,33 +10,55 @@ SAID = [
     ("Fixed in commit 4f9c2d7.", {"commit": ["4f9c2d7"]}),
     ("Committed as `4f9c2d7e` and pushed.", {"commit": ["4f9c2d7e"]}),
     ("The merge commit `f9d5e461` did it", {"commit": ["f9d5e461"]}),
-    (f"See https://github.com/acme/shop/commit/{SHA}.",
-     {"commit": [SHA], "url": [f"https://github.com/acme/shop/commit/{SHA}"], "repo": ["acme/shop"]}),
-    (f"at https://github.com/acme/shop/blob/{SHA}/a.py#L3",
-     {"commit": [SHA], "url": [f"https://github.com/acme/shop/blob/{SHA}/a.py#L3"], "repo": ["acme/shop"]}),
+    (
+        f"See https://github.com/acme/shop/commit/{SHA}.",
+        {
+            "commit": [SHA],
+            "url": [f"https://github.com/acme/shop/commit/{SHA}"],
+            "repo": ["acme/shop"],
+        },
+    ),
+    (
+        f"at https://github.com/acme/shop/blob/{SHA}/a.py#L3",
+        {
+            "commit": [SHA],
+            "url": [f"https://github.com/acme/shop/blob/{SHA}/a.py#L3"],
+            "repo": ["acme/shop"],
+        },
+    ),
     ("PR #142 and issue #9", {"pr": ["#142"], "issue": ["#9"]}),
     ("pull request 77 is merged", {"pr": ["#77"]}),
     ("This closes #950", {"issue": ["#950"]}),
-    ("Updated **#191 - \"Keep it\"**", {"pr": ["#191"]}),
+    ('Updated **#191 - "Keep it"**', {"pr": ["#191"]}),
     ("acme/shop#31 has it", {"repo": ["acme/shop"], "issue": ["#31"]}),
     ("see (https://example.org/a_(b)).", {"url": ["https://example.org/a_(b)"]}),
-    ("**https://example.org/x**, https://example.org/yhttps://example.org/z",
-     {"url": ["https://example.org/x", "https://example.org/y", "https://example.org/z"]}),
-    ("https://github.com/acme/shop/pull/12", {"pr": ["#12"], "url": ["https://github.com/acme/shop/pull/12"],
-                                             "repo": ["acme/shop"]}),
-    ("resume 0a93878f-dc30-4a5d-882f-3cd81cd3d499 now", {"uuid": ["0a93878f-dc30-4a5d-882f-3cd81cd3d499"]}),
-    ("listens on 10.0.0.7:6379 and localhost:3000", {"ip_port": ["10.0.0.7:6379", "localhost:3000"]}),
+    (
+        "**https://example.org/x**, https://example.org/yhttps://example.org/z",
+        {"url": ["https://example.org/x", "https://example.org/y", "https://example.org/z"]},
+    ),
+    (
+        "https://github.com/acme/shop/pull/12",
+        {"pr": ["#12"], "url": ["https://github.com/acme/shop/pull/12"], "repo": ["acme/shop"]},
+    ),
+    (
+        "resume 0a93878f-dc30-4a5d-882f-3cd81cd3d499 now",
+        {"uuid": ["0a93878f-dc30-4a5d-882f-3cd81cd3d499"]},
+    ),
+    (
+        "listens on 10.0.0.7:6379 and localhost:3000",
+        {"ip_port": ["10.0.0.7:6379", "localhost:3000"]},
+    ),
     ("the host 192.168.1.20 is down", {"ip": ["192.168.1.20"]}),
     ("db.example.com:5432 refuses", {"ip_port": ["db.example.com:5432"]}),
     ("the repo `acme/shop` is private", {"repo": ["acme/shop"]}),
     ("push to github:acme/shop-private", {"repo": ["acme/shop-private"]}),
     ("Worktree **branch:** on branch `fix/login`", {"branch": ["fix/login"]}),
-]  # fmt: skip
+]
 
 TRAPS = [
     "the session 0a93878f is stale",
     "container bcd3959393a1 stopped, checkpoint a1b2c3d4e5f6 kept",
-    "too long (e.g., \"a1b2c3d4e5f6789\")",
+    'too long (e.g., "a1b2c3d4e5f6789")',
     "color: #888; background: #1a2b3c",
     "class pr-16 and mt-2",
     "comment #6 and step #2, option #3",
@@ -62,7 +84,9 @@ def test_what_only_looks_like_a_ref_is_none(script, text) -> None:
 
 
 def test_a_bare_hash_counts_once_git_printed_it_as_a_commit(script) -> None:
-    script.user("what is in 4f9c2d7?").shell("git log --oneline -2", "4f9c2d7 Add login\n11aa22b Init", 0)
+    script.user("what is in 4f9c2d7?").shell(
+        "git log --oneline -2", "4f9c2d7 Add login\n11aa22b Init", 0
+    )
 
     assert script.done().refs() == {"commit": ["4f9c2d7"]}
 

@@ -6,36 +6,96 @@ import pytest
 
 WRAPPED = [
     ("make test", "go test ./...\nok  \tm/a\t0.1s", None, [("test", "go test", "pass")]),
-    ("make check", "ruff check .\nAll checks passed!\nmypy src\nSuccess: no issues found in 3 source "
-     "files\npytest -q\n4 passed in 0.10s", 0,
-     [("lint", "ruff", "pass"), ("vet", "mypy", "pass"), ("test", "pytest", "pass")]),
-    ("make lint", "eslint .\nmake: *** [Makefile:9: lint] Error 1", 2, [("lint", "eslint", "fail")]),
-    ("mise run test:ci", "[test:ci] $ go test -tags=integration -race ./...\nok  \tm/a\t2.1s", None,
-     [("test", "go test", "pass"), ("race", "go test -race", "pass")]),
-    ("mise run lint 2>&1 | tail -3", "[lint:go] a.go:1:1: x\n[lint:go] 2 issues:\n[lint:go] ERROR task failed",
-     None, [("lint", "golangci-lint", "2 issues")]),
-    ("npm test", "\n> app@1.0.0 test\n> mocha\n\n  3 passing (5ms)", None, [("test", "mocha", "pass")]),
-    ("npm run lint --silent", "✖ 4 problems (4 errors, 0 warnings)", 1, [("lint", "eslint", "4 issues")]),
-    ("pnpm --filter @acme/web check-types", "\n> @acme/web@0.1.0 check-types /w\n> tsc --noEmit\n", 0,
-     [("vet", "tsc", "pass")]),
-    ("pnpm --filter @acme/web check-types", "> tsc --noEmit\n\nsrc/a.ts(5,3): error TS2345: x\n ELIFECYCLE "
-     "Command failed with exit code 2.", 2, [("vet", "tsc", "fail")]),
-    ("pnpm -r test", "packages/a test$ vitest run\npackages/a test:  Test Files  1 passed (1)\npackages/a "
-     "test:       Tests  2 passed (2)", None, [("test", "vitest", "pass")]),
-    ("yarn test", "$ jest\nTests:       1 failed, 1 total\nerror Command failed with exit code 1.", 1,
-     [("test", "jest", "fail")]),
-    ("just ci", "cargo test\ntest result: ok. 9 passed; 0 failed", None, [("test", "cargo test", "pass")]),
-    ("task test", "task: [test] go test ./...\nok  \tm/a\t0.1s", None, [("test", "go test", "pass")]),
+    (
+        "make check",
+        "ruff check .\nAll checks passed!\nmypy src\nSuccess: no issues found in 3 source "
+        "files\npytest -q\n4 passed in 0.10s",
+        0,
+        [("lint", "ruff", "pass"), ("vet", "mypy", "pass"), ("test", "pytest", "pass")],
+    ),
+    (
+        "make lint",
+        "eslint .\nmake: *** [Makefile:9: lint] Error 1",
+        2,
+        [("lint", "eslint", "fail")],
+    ),
+    (
+        "mise run test:ci",
+        "[test:ci] $ go test -tags=integration -race ./...\nok  \tm/a\t2.1s",
+        None,
+        [("test", "go test", "pass"), ("race", "go test -race", "pass")],
+    ),
+    (
+        "mise run lint 2>&1 | tail -3",
+        "[lint:go] a.go:1:1: x\n[lint:go] 2 issues:\n[lint:go] ERROR task failed",
+        None,
+        [("lint", "golangci-lint", "2 issues")],
+    ),
+    (
+        "npm test",
+        "\n> app@1.0.0 test\n> mocha\n\n  3 passing (5ms)",
+        None,
+        [("test", "mocha", "pass")],
+    ),
+    (
+        "npm run lint --silent",
+        "✖ 4 problems (4 errors, 0 warnings)",
+        1,
+        [("lint", "eslint", "4 issues")],
+    ),
+    (
+        "pnpm --filter @acme/web check-types",
+        "\n> @acme/web@0.1.0 check-types /w\n> tsc --noEmit\n",
+        0,
+        [("vet", "tsc", "pass")],
+    ),
+    (
+        "pnpm --filter @acme/web check-types",
+        "> tsc --noEmit\n\nsrc/a.ts(5,3): error TS2345: x\n ELIFECYCLE "
+        "Command failed with exit code 2.",
+        2,
+        [("vet", "tsc", "fail")],
+    ),
+    (
+        "pnpm -r test",
+        "packages/a test$ vitest run\npackages/a test:  Test Files  1 passed (1)\npackages/a "
+        "test:       Tests  2 passed (2)",
+        None,
+        [("test", "vitest", "pass")],
+    ),
+    (
+        "yarn test",
+        "$ jest\nTests:       1 failed, 1 total\nerror Command failed with exit code 1.",
+        1,
+        [("test", "jest", "fail")],
+    ),
+    (
+        "just ci",
+        "cargo test\ntest result: ok. 9 passed; 0 failed",
+        None,
+        [("test", "cargo test", "pass")],
+    ),
+    (
+        "task test",
+        "task: [test] go test ./...\nok  \tm/a\t0.1s",
+        None,
+        [("test", "go test", "pass")],
+    ),
     ("./scripts/test.sh", "7 passed in 1.20s", None, [("test", "pytest", "pass")]),
-    ("bash ci/run.sh", "Success: no issues found in 9 source files", None, [("vet", "mypy", "pass")]),
+    (
+        "bash ci/run.sh",
+        "Success: no issues found in 9 source files",
+        None,
+        [("vet", "mypy", "pass")],
+    ),
     ("make test", "all good", 0, [("test", "make test", "pass")]),
     ("npm run build", "> app build\n> node build.mjs\n\ndone", 0, [("build", "npm build", "pass")]),
     ("make test | tail -2", "make: *** [test] Error 1", None, [("test", "make test", "fail")]),
     ("make fmt", "gofmt -w .", 0, []),
     ("npm install", "added 12 packages, and audited 13 packages", 0, []),
     ("make -n test", "pytest -q", 0, []),
-    ("npm run nothing", "npm error Missing script: \"nothing\"", 1, []),
-]  # fmt: skip
+    ("npm run nothing", 'npm error Missing script: "nothing"', 1, []),
+]
 
 
 @pytest.mark.parametrize(("command", "output", "code", "checks"), WRAPPED)
@@ -61,7 +121,9 @@ def test_a_pipe_hides_the_exit_code(checks_of) -> None:
 
 
 def test_pipefail_gives_it_back(checks_of) -> None:
-    assert checks_of("set -o pipefail; make test | grep x", "", 1) == [("test", "make test", "fail")]
+    assert checks_of("set -o pipefail; make test | grep x", "", 1) == [
+        ("test", "make test", "fail")
+    ]
 
 
 def test_of_two_lint_runs_in_one_call_the_worse_is_the_calls(checks_of) -> None:
@@ -87,7 +149,9 @@ def test_a_call_that_never_ended_is_none(script) -> None:
 
 
 def test_a_background_run_is_judged_by_what_a_later_call_shows(script) -> None:
-    script.call("exec_command", {"cmd": "pytest -q"}, "Process running with session ID 71\nOutput:\n..")
+    script.call(
+        "exec_command", {"cmd": "pytest -q"}, "Process running with session ID 71\nOutput:\n.."
+    )
     script.call(
         "write_stdin",
         {"session_id": 71, "chars": ""},
@@ -111,7 +175,8 @@ def test_a_log_shown_later_is_the_run_that_wrote_it(script) -> None:
         '{"output": "3 passed in 0.1s\\n", "metadata": {"exit_code": 0}}',
         [{"type": "text", "text": "3 passed in 0.1s"}],
         {"stdout": "3 passed in 0.1s", "stderr": ""},
-        "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n3 passed in 0.1s",
+        "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n"
+        "3 passed in 0.1s",
         "<returncode>0</returncode>\n<output>\n3 passed in 0.1s\n</output>",
         "Command: pytest\nDirectory: (root)\nOutput: 3 passed in 0.1s\nError: (none)\nExit Code: 0",
         "3 passed in 0.1s\n<shellId: 3 completed with exit code 0>",

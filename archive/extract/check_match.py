@@ -1,0 +1,90 @@
+"""Pure. Which verification tools a command line runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from archive.record import Check, CheckKind
+
+from .checks import TOOLS, CheckTool
+from .commands import program_name
+from .runners import tasks_of
+
+MAKES: Final = frozenset({"make", "gmake", "just"})
+_ANYWHERE: Final = frozenset({"test", "verify", "install", "package", "check", "build", "compile"})
+_NONE: Final[list[tuple[str, CheckTool]]] = []
+
+
+def _by_program() -> dict[str, list[tuple[str, CheckTool]]]:
+    table: dict[str, list[tuple[str, CheckTool]]] = {}
+    for tool in TOOLS:
+        for start in tool.starts:
+            name, _, rest = start.partition(" ")
+            table.setdefault(name, []).append((rest, tool))
+    return table
+
+
+PROGRAMS: Final = _by_program()
+
+
+def match_tools(words: Sequence[str]) -> Iterator[CheckTool]:
+    """The tools that a command line runs: usually one, `mvn package` tests and builds."""
+    name = program_name(words[0])
+    name = "python" if name.startswith("python") else name
+    if "--version" in words or "--help" in words or "--dry-run" in words:
+        return
+    if name in MAKES and (any(w.startswith("-n") for w in words) or tasks_of(words)):
+        return
+    arguments = [w for w in words[1:] if not w.startswith(("+", "-C"))]
+    seen: set[CheckKind] = set()
+    for rest, tool in PROGRAMS.get(name, _NONE) if name != "python" else _python_tools(words):
+        if tool.kind in seen or not _matches(rest, arguments):
+            continue
+        if not tool.unless.isdisjoint(words) or (tool.needs and tool.needs.isdisjoint(words)):
+            continue
+        seen.add(tool.kind)
+        yield tool
+        if name not in ("mvn", "mvnw", "gradle", "gradlew"):
+            return
+
+
+def _python_tools(words: Sequence[str]) -> list[tuple[str, CheckTool]]:
+    script = next((program_name(w) for w in words[1:] if w.endswith(".py")), "")
+    return [(rest, tool) for rest, tool in PROGRAMS.get(script, _NONE)] if script else _NONE
+
+
+def _matches(rest: str, arguments: Sequence[str]) -> bool:
+    if not rest:
+        return True
+    parts = rest.split(" ")
+    if parts[0].startswith("-"):
+        return any(
+            a == parts[0] or (a.startswith(parts[0]) and len(parts[0]) == 2) for a in arguments
+        )
+    plain = [a for a in arguments if not a.startswith("-")]
+    if plain[: len(parts)] == parts:
+        return True
+    # Goals, tasks and scripts may stand anywhere: `mvn clean verify`, `python manage.py test`.
+    return len(parts) == 1 and parts[0] in plain and parts[0] in _ANYWHERE
+
+
+def also_ran(tool: CheckTool, words: Sequence[str], result: str) -> Iterator[Check]:
+    """What a run of `tool` checked besides: races, examples."""
+    if tool.name == "go test" and any(w in ("-race", "--race") for w in words):
+        yield Check("race", "go test -race", result)
+    if tool.kind in ("test", "build") and _runs_examples(words):
+        yield Check("examples", f"{tool.name} examples", result)
+
+
+def _runs_examples(words: Sequence[str]) -> bool:
+    for before, word in pairwise(words):
+        if before in ("-run", "--run") and word.lstrip("^").startswith("Example"):
+            return True
+    return any(
+        w in ("--examples", "--example")
+        or w.lstrip("./").startswith("examples/")
+        or w.lstrip("^").startswith("-run=Example")
+        for w in words[1:]
+    )

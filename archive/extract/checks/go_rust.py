@@ -1,0 +1,110 @@
+"""Pure. What the tools of Go and Rust print."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .tool import CheckTool, tool
+
+GO_LINE: Final = r"^[^\s:]+\.go:\d+:\d+: "
+
+GO_RUST: Final[tuple[CheckTool, ...]] = (
+    tool(
+        "go test",
+        "test",
+        "go test, gotestsum, richgo test, ginkgo",
+        'ok  \t|FAIL|PASS|[no test files]|"Action":|[build failed]|DONE |[no tests to run]|ok ',
+        (
+            "fail",
+            r"^[ \t]*--- FAIL: |^FAIL\b|\[(?:build|setup) failed\]|\"Action\":\"fail\""
+            r"|^panic: |^DONE \d+ tests?.*, \d+ failures?|^Test Suite Failed",
+        ),
+        (
+            "pass",
+            r"^ok[ \t]+\S|^PASS$|^[ \t]*--- PASS: |\"Action\":\"pass\"|^DONE \d+ tests?"
+            r"|^Test Suite Passed",
+        ),
+        ("skip", r"\[no test files\]|^[ \t]*--- SKIP: "),
+    ),
+    tool(
+        "go vet",
+        "vet",
+        "go vet",
+        "vet: |# ",
+        ("fail", r"^vet: |^# [\w./-]+|" + GO_LINE),
+        silent=True,
+    ),
+    tool(
+        "golangci-lint",
+        "lint",
+        "golangci-lint run",
+        " issues| issue|level=error|.go:",
+        ("count", r"^([1-9]\d*) issues?[.:]"),
+        ("pass", r"^0 issues\b"),
+        ("fail", r"^level=error|^ERRO |^Error: can't load config"),
+        ("lines", GO_LINE + r".*\(\w+\)$"),
+        silent=True,
+    ),
+    tool(
+        "staticcheck",
+        "lint",
+        "staticcheck, revive, golint, errcheck",
+        ".go:",
+        ("lines", GO_LINE),
+        silent=True,
+    ),
+    tool(
+        "go build",
+        "build",
+        "go build, go install",
+        "# |.go:",
+        ("fail", r"^# [\w./-]+|" + GO_LINE + r"|^go: "),
+        silent=True,
+    ),
+    tool(
+        "cargo test",
+        "test",
+        "cargo test, cargo nextest run, cargo t",
+        "test result: |could not compile|error: test failed|Summary [|error[E",
+        (
+            "fail",
+            r"^test result: FAILED|^error: (?:test failed|could not compile|doctest failed)"
+            r"|^error\[E\d+\]|^ +Summary \[.*\b[1-9]\d* failed",
+        ),
+        ("pass", r"^test result: ok\.|^ +Summary \[.*\b\d+ passed"),
+    ),
+    tool(
+        "cargo clippy",
+        "lint",
+        "cargo clippy",
+        "could not compile|Finished |error: |error[",
+        ("count", r"^error: could not compile .* due to ([1-9]\d*) previous errors?"),
+        ("fail", r"^error(?:\[E\d+\])?: "),
+        ("pass", r"^ +Finished "),
+    ),
+    tool(
+        "cargo fmt",
+        "lint",
+        "cargo fmt",
+        "Diff in ",
+        ("fail", r"^Diff in "),
+        silent=True,
+        needs="--check",
+    ),
+    tool(
+        "cargo check",
+        "vet",
+        "cargo check, cargo c",
+        "could not compile|Finished |error",
+        ("fail", r"^error(?:\[E\d+\])?: "),
+        ("pass", r"^ +Finished "),
+    ),
+    tool(
+        "cargo build",
+        "build",
+        "cargo build, cargo b",
+        "could not compile|Finished |error",
+        ("fail", r"^error(?:\[E\d+\])?: "),
+        ("pass", r"^ +Finished "),
+    ),
+)

@@ -1,0 +1,100 @@
+"""Pure. What the tools of Ruby, PHP and Elixir print."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .tool import CheckTool, tool
+
+RUBY_PHP_ELIXIR: Final[tuple[CheckTool, ...]] = (
+    tool(
+        "rspec",
+        "test",
+        "rspec",
+        " example, | examples, ",
+        ("fail", r"^\d+ examples?, (?:[1-9]\d* failures?|0 failures, .*\d+ errors? occurred)"),
+        ("skip", r"^0 examples, 0 failures"),
+        ("pass", r"^\d+ examples?, 0 failures"),
+    ),
+    tool(
+        "minitest",
+        "test",
+        "rails test, rake test, minitest",
+        " assertions, ",
+        ("fail", r"^\d+ (?:runs|tests), \d+ assertions, (?:[1-9]\d* failures|0 failures, [1-9])"),
+        ("pass", r"^\d+ (?:runs|tests), \d+ assertions, 0 failures, 0 errors"),
+    ),
+    tool(
+        "rubocop",
+        "lint",
+        "rubocop, standardrb",
+        " offenses detected| offense detected|no offenses",
+        ("count", r"\b([1-9]\d*) offenses? detected"),
+        ("pass", r"no offenses detected"),
+        silent=True,
+    ),
+    tool(
+        "phpunit",
+        "test",
+        "phpunit, pest, php artisan test",
+        "FAILURES!|ERRORS!|OK (|OK, but|Tests: |No tests executed",
+        ("fail", r"^(?:FAILURES|ERRORS)!|^ *Tests: +(?:\d+ [a-z]+, ){0,9}[1-9]\d* failed"),
+        ("pass", r"^OK \(|^OK, but |^ *Tests: +(?:\d+ [a-z]+, ){0,9}\d+ passed"),
+        ("skip", r"^No tests executed"),
+    ),
+    tool(
+        "phpstan",
+        "lint",
+        "phpstan analyse, phpstan analyze, psalm, phpcs, php-cs-fixer",
+        "[OK] No errors|[ERROR]|No errors found|errors found",
+        ("count", r"\[ERROR\] Found ([1-9]\d*) errors?|^([1-9]\d*) errors found"),
+        ("pass", r"\[OK\] No errors|No errors found"),
+        silent=True,
+    ),
+    tool(
+        "mix test",
+        "test",
+        "mix test",
+        " failure",
+        (
+            "fail",
+            r"^(?:\d+ (?:doctests?|propert(?:y|ies)), ){0,9}\d+ tests?, [1-9]\d* failures?"
+            r"|^\*\* \(\w*Error\)|^== Compilation error",
+        ),
+        ("pass", r"^(?:\d+ (?:doctests?|propert(?:y|ies)), ){0,9}\d+ tests?, 0 failures"),
+    ),
+    tool(
+        "mix credo",
+        "lint",
+        "mix credo",
+        "found no issues|found ",
+        ("pass", r"found no issues"),
+        ("fail", r"found [1-9]\d* "),
+    ),
+    tool(
+        "mix dialyzer",
+        "vet",
+        "mix dialyzer",
+        "passed successfully|Total errors",
+        ("pass", r"done \(passed successfully\)|^Total errors: 0"),
+        ("fail", r"^Total errors: [1-9]|done \(warnings were emitted\)"),
+    ),
+    tool(
+        "mix format",
+        "lint",
+        "mix format",
+        "not formatted",
+        ("fail", r"not formatted"),
+        silent=True,
+        needs="--check-formatted",
+    ),
+    tool(
+        "mix compile",
+        "build",
+        "mix compile",
+        "Generated |Compilation error|** (",
+        ("fail", r"^== Compilation error|^\*\* \("),
+        ("pass", r"^Generated "),
+        silent=True,
+    ),
+)

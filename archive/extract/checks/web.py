@@ -1,0 +1,151 @@
+"""Pure. What the tools of JavaScript and TypeScript print."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .tool import CheckTool, tool
+
+WEB: Final[tuple[CheckTool, ...]] = (
+    tool(
+        "vitest",
+        "test",
+        "vitest",
+        "Test Files |      Tests | RUN |No test files found",
+        (
+            "fail",
+            r"^ *(?:Test Files|Tests) +(?:\d+ [a-z]+ \| ){0,9}[1-9]\d* failed"
+            r"|^ *Errors +[1-9]\d* errors?|Failed (?:Tests|Suites) \d+",
+        ),
+        ("pass", r"^ *(?:Test Files|Tests) +(?:\d+ [a-z]+ \| ){0,9}\d+ passed"),
+        ("skip", r"^ *(?:Test Files|Tests) +\d+ skipped|^No test files found"),
+    ),
+    tool(
+        "jest",
+        "test",
+        "jest, react-scripts test, craco test",
+        "Tests: |Test Suites: |No tests found",
+        ("fail", r"^(?:Tests|Test Suites): +(?:\d+ [a-z]+, ){0,9}[1-9]\d* failed"),
+        ("pass", r"^(?:Tests|Test Suites): +(?:\d+ [a-z]+, ){0,9}\d+ passed"),
+        ("skip", r"^Tests: +(?:\d+ [a-z]+, ){0,9}\d+ skipped|^No tests found"),
+    ),
+    tool(
+        "mocha",
+        "test",
+        "mocha, nyc mocha, c8 mocha",
+        " passing| failing",
+        ("fail", r"^ *[1-9]\d* failing$"),
+        ("pass", r"^ *[1-9]\d* passing(?: \(|$)"),
+        ("skip", r"^ *0 passing"),
+    ),
+    tool(
+        "node test",
+        "test",
+        "node --test, tap, tape",
+        "# fail |ℹ fail |# pass |ℹ pass ",
+        ("fail", r"^(?:#|ℹ) fail +[1-9]"),
+        ("pass", r"^(?:#|ℹ) pass +[1-9]"),
+        ("skip", r"^(?:#|ℹ) pass +0"),
+    ),
+    tool(
+        "bun test",
+        "test",
+        "bun test",
+        " pass\n| fail\n| pass| fail",
+        ("fail", r"^ *[1-9]\d* fail$"),
+        ("pass", r"^ *[1-9]\d* pass$"),
+    ),
+    tool(
+        "deno test",
+        "test",
+        "deno test",
+        " passed | failed",
+        ("fail", r"^FAILED \| \d+ passed"),
+        ("pass", r"^ok \| \d+ passed"),
+    ),
+    tool(
+        "playwright",
+        "test",
+        "playwright test",
+        " passed (| failed",
+        ("fail", r"^ +[1-9]\d* failed$"),
+        ("pass", r"^ +[1-9]\d* passed \("),
+    ),
+    tool(
+        "ava",
+        "test",
+        "ava, cypress run, karma start",
+        " test failed| tests failed| test passed| tests passed|All specs passed| of ",
+        ("fail", r"^ *[1-9]\d* tests? failed|[1-9]\d* of \d+ failed|Executed \d+ of \d+.*FAILED"),
+        ("pass", r"^ *[1-9]\d* tests? passed|All specs passed!|Executed \d+ of \d+.*SUCCESS"),
+    ),
+    tool(
+        "eslint",
+        "lint",
+        "eslint, next lint, xo, standard, oxlint",
+        "✖ |✔ No ESLint|Oops! Something went wrong| problem|  Error: ",
+        ("count", r"^✖ ([1-9]\d*) problems? \([1-9]\d* errors?"),
+        ("pass", r"^✖ \d+ problems? \(0 errors|^✔ No ESLint warnings or"),
+        ("fail", r"^Oops! Something went wrong|^\d+:\d+ +Error: "),
+        ("count", r"^Found \d+ warnings? and ([1-9]\d*) errors?"),
+        silent=True,
+    ),
+    tool(
+        "stylelint",
+        "lint",
+        "stylelint, htmlhint, markdownlint, markdownlint-cli2",
+        "✖ |MD0",
+        ("count", r"^✖ ([1-9]\d*) problems?"),
+        ("lines", r"^[^\s:]+:\d+(?::\d+)? MD\d+"),
+        silent=True,
+    ),
+    tool(
+        "biome",
+        "lint",
+        "biome check, biome lint, biome ci, rome check",
+        "Checked |Found ",
+        ("count", r"^Found ([1-9]\d*) errors?\."),
+        ("pass", r"^Checked \d+ files? in "),
+    ),
+    tool(
+        "prettier",
+        "lint",
+        "prettier",
+        "Code style issues|All matched files|[warn] ",
+        ("fail", r"Code style issues"),
+        ("pass", r"^All matched files use Prettier"),
+        needs="--check -c --list-different -l",
+    ),
+    tool(
+        "tsc",
+        "vet",
+        "tsc, vue-tsc",
+        "error TS|Found ",
+        ("fail", r"\berror TS\d+: |^Found [1-9]\d* errors?"),
+        ("pass", r"^Found 0 errors"),
+        silent=True,
+    ),
+    tool(
+        "svelte-check",
+        "vet",
+        "svelte-check, astro check",
+        "found |errors",
+        ("fail", r"svelte-check found [1-9]\d* errors?|^- [1-9]\d* errors?$"),
+        ("pass", r"svelte-check found 0 errors|^- 0 errors$"),
+    ),
+    tool(
+        "vite build",
+        "build",
+        "vite build, next build, webpack, rollup, tsup, esbuild, astro build, nuxt build, ng "
+        "build, "
+        "react-scripts build, bun build, parcel build, remix build",
+        "built in|Compiled |compiled |Failed to compile|Build failed|error during build|Build "
+        "success|Build error",
+        (
+            "fail",
+            r"^Failed to compile|error during build|Build (?:failed|error)"
+            r"|compiled with [1-9]\d* errors?|^✘ \[ERROR\]",
+        ),
+        ("pass", r"✓ built in|[Cc]ompiled successfully|compiled with \d+ warnings?|Build success"),
+    ),
+)

@@ -1,0 +1,97 @@
+"""Pure. What a task runner ran, by its tools' summaries, its echoed commands and its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from archive.record import Check, CheckKind
+
+from .check_match import MAKES, PROGRAMS, also_ran, match_tools
+from .checks import TOOLS, judge
+from .commands import Invocation, invocations, program_name
+from .endings import Ending, sounds_bad
+from .runners import named_kind, strip_prefixes
+from .shell import parse_script
+from .view import ToolRun
+
+_ECHOED: Final = re.compile(
+    r"^(?:\[[\w:.-]{1,40}\] )?(?:\$|>|\+|nox >|[\w.-]{1,30}: commands\[\d+\]>"
+    r"|task: \[[\w:.-]{1,40}\]) ?(\S[^\n]{1,400})$",
+    re.MULTILINE,
+)
+# Tools whose output is too plain to be recognised without their command.
+_ECHO_ONLY: Final = frozenset(
+    {
+        "go vet", "go build", "cargo check", "cargo build", "cargo fmt", "mix compile", "isort",
+        "yamllint", "staticcheck", "stylelint", "bats", "ktlint", "gradle build", "mvn build",
+        "dotnet format", "bun test", "playwright", "sbt", "tox", "nox", "cmake", "cargo clippy",
+        "deno test", "flutter analyze", "ava", "gradle", "mix format",
+    }
+)  # fmt: skip
+
+
+def judge_tasks(
+    tasks: Sequence[str], call: Invocation, ending: Ending, run: ToolRun, evidence: str
+) -> Iterator[Check]:
+    """A task runner is what it prints: its tools' summaries, its echoed commands, its name."""
+    text = strip_prefixes(call.name, evidence)
+    kinds: set[CheckKind] = set()
+    for check in _by_echo(call, ending, run, text):
+        kinds.add(check.kind)
+        yield check
+    for check in _by_summary(text, frozenset(kinds)):
+        kinds.add(check.kind)
+        yield check
+    for task in tasks:
+        kind = named_kind(task)
+        if kind is not None and kind not in kinds and (result := _by_name(ending, run, text)):
+            kinds.add(kind)
+            yield Check(kind, f"{call.name} {task}".strip(), result)
+
+
+def _by_echo(call: Invocation, ending: Ending, run: ToolRun, text: str) -> Iterator[Check]:
+    echoed = list(_echoed_calls(call, text))
+    for words in echoed:
+        for tool in match_tools(words):
+            result = judge(tool, text)
+            if not result and (ending.code == 0 or len(echoed) == 1):
+                result = ending.verdict
+            if not result and tool.silent and not run.failed and not sounds_bad(text):
+                result = "pass"
+            if result:
+                yield Check(tool.kind, tool.name, result)
+                yield from also_ran(tool, words, result)
+
+
+def _by_summary(text: str, known: frozenset[CheckKind]) -> Iterator[Check]:
+    for tool in TOOLS:
+        if tool.kind in known or tool.name in _ECHO_ONLY:
+            continue
+        if result := judge(tool, text):
+            yield Check(tool.kind, tool.name, result)
+
+
+def _by_name(ending: Ending, run: ToolRun, text: str) -> str:
+    if ending.code is not None:
+        return ending.verdict
+    if run.failed:
+        return ""
+    if sounds_bad(text):
+        return "fail"
+    return "pass" if ending.shown and text.strip() else ""
+
+
+def _echoed_calls(call: Invocation, text: str) -> Iterator[tuple[str, ...]]:
+    lines = [match[1] for match in _ECHOED.finditer(text)]
+    if call.name in MAKES:
+        lines += [line for line in text.split("\n", 200)[:200] if _starts_a_tool(line)]
+    for line in lines[:50]:
+        for inner in invocations(parse_script(line)):
+            yield inner.words
+
+
+def _starts_a_tool(line: str) -> bool:
+    word, _, rest = line[:400].partition(" ")
+    return bool(rest) and program_name(word) in PROGRAMS and "=" not in word
