@@ -29,3 +29,10 @@ check: lint test
 
 bench: venv
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
+
+# Longer proofs: random failures, and steady work while nothing may grow.
+chaos: venv
+	PYTHONPATH=tests $(BIN)/python -m endurance.chaos $(ARGS)
+
+soak: venv
+	PYTHONPATH=tests $(BIN)/python -m endurance.soak $(ARGS)

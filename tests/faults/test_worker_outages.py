@@ -12,9 +12,10 @@ import pytest
 from redis.exceptions import RedisError
 
 from streams.keys import Keys
+from support import sessions
 from support.lossy_proxy import Fault, LossyProxy
 from support.redis_server import RedisServer
-from support.sessions import session
+from support.sessions import rounds_due, rounds_in
 from support.waiting import eventually, eventually_sync
 from support.worker_process import Installation
 
@@ -42,38 +43,10 @@ def here(redis, tmp_path) -> Installation:
     return Installation(redis.url, tmp_path / "rounds", IMPATIENT)
 
 
-def produce(server: RedisServer, streams: range, rounds: int = 3) -> int:
-    """XADD the sessions of some agents, their events in turns; how many rounds they hold."""
-    agents = [list(session(f"agent-{n}", rounds, steps=3)) for n in streams]
+def produce(server: RedisServer, agents: range) -> int:
+    """XADD three rounds of each of some agents."""
     with server.admin() as admin:
-        for turn in range(max(map(len, agents))):
-            for events in agents:
-                if turn < len(events):
-                    event = events[turn]
-                    admin.xadd(KEYS.inbox, {**event, "payload": json.dumps(event["payload"])})
-    return rounds * len(agents)
-
-
-def content(files: dict[str, bytes]) -> list[tuple[object, ...]]:
-    """Which round of which stream each file holds."""
-    return sorted(
-        (r["stream_id"], r["round"], r["first_version"], r["last_version"], r["outcome"])
-        for r in map(json.loads, files.values())
-    )
-
-
-def due(streams: range, rounds: int = 3) -> list[tuple[object, ...]]:
-    """What the files must say: each round's versions, in the order the events were sent."""
-    found = []
-    for n in streams:
-        version = first = number = 1
-        for event in session(f"agent-{n}", rounds, steps=3):
-            if event["type"] in ("task.completed", "task.failed"):
-                outcome = event["type"].removeprefix("task.")
-                found.append((f"agent-{n}", number, first, version, outcome))
-                number, first = number + 1, version + 1
-            version += 1
-    return sorted(found)
+        return sessions.produce(admin, KEYS.inbox, agents)
 
 
 WORDS = ["EXEC", "WATCH", "XRANGE", "XREADGROUP", "XACK", "XREAD", "HGET", "MULTI", "XAUTOCLAIM"]
@@ -93,7 +66,7 @@ async def test_a_worker_on_a_network_that_loses_and_cuts_archives_everything_onc
                 await eventually(lambda batch=batch: len(here.rounds()) == (batch + 1) * 6, 60)
             proxy.heal()
         assert proxy.hits >= 3
-    assert content(here.rounds()) == due(range(6))
+    assert rounds_in(here.rounds()) == rounds_due(range(6))
     Installation(redis.url, here.archive).call("verify")
 
 
@@ -109,7 +82,7 @@ def test_workers_killed_again_and_again_leave_nothing_out_and_nothing_twice(redi
             worker.kill()
 
     eventually_sync(lambda: drained(here), 30)
-    assert content(here.rounds()) == due(range(10))
+    assert rounds_in(here.rounds()) == rounds_due(range(10))
     here.call("verify")
 
 
@@ -130,7 +103,7 @@ def test_redis_killed_and_restarted_under_a_worker_is_an_outage_and_nothing_else
             eventually_sync(lambda: worker.get("/readyz")[0] == 200, 30)
         eventually_sync(lambda: len(here.rounds()) == 18, 30)
 
-    assert content(here.rounds()) == due(range(6))
+    assert rounds_in(here.rounds()) == rounds_due(range(6))
     here.call("verify")
 
 
@@ -147,7 +120,7 @@ def test_a_frozen_worker_that_wakes_up_after_another_took_over_changes_nothing(r
             eventually_sync(lambda: len(here.rounds()) == 24, 60)
             assert other.process.poll() is None
 
-    assert content(here.rounds()) == due(range(8))
+    assert rounds_in(here.rounds()) == rounds_due(range(8))
     here.call("verify")
 
 

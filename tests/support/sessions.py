@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import redis
 
 _BEGAN = datetime(2026, 3, 1, 9, tzinfo=UTC)
 _TOOLS = ("bash", "edit", "read", "search")
@@ -58,3 +60,38 @@ def write_import(folder: Path, streams: int, rounds: int, **more: Any) -> tuple[
         count += len(lines)
         names.append(str(path))
     return names, count
+
+
+def produce(admin: redis.Redis, inbox: bytes, agents: Iterable[int], rounds: int = 3) -> int:
+    """XADD the sessions of some agents, their events in turns; how many rounds that makes.
+
+    Every event has an id, so that producing again after a failure records nothing twice.
+    """
+    sessions = [list(session(f"agent-{n}", rounds, steps=3)) for n in agents]
+    for turn in range(max(map(len, sessions))):
+        for events in sessions:
+            if turn < len(events):
+                event = {**events[turn], "payload": json.dumps(events[turn]["payload"])}
+                admin.xadd(inbox, {**event, "id": f"{event['stream']}-{turn}"})
+    return rounds * len(sessions)
+
+
+def rounds_due(agents: Iterable[int], rounds: int = 3) -> list[tuple[object, ...]]:
+    """What the archive must say of `produce`d sessions: stream, round, versions, outcome."""
+    found: list[tuple[object, ...]] = []
+    for n in agents:
+        number = first = 1
+        for version, event in enumerate(session(f"agent-{n}", rounds, steps=3), 1):
+            if event["type"] in ("task.completed", "task.failed"):
+                outcome = event["type"].removeprefix("task.")
+                found.append((f"agent-{n}", number, first, version, outcome))
+                number, first = number + 1, version + 1
+    return sorted(found)
+
+
+def rounds_in(files: Mapping[str, bytes]) -> list[tuple[object, ...]]:
+    """The same of round files."""
+    return sorted(
+        (r["stream_id"], r["round"], r["first_version"], r["last_version"], r["outcome"])
+        for r in map(json.loads, files.values())
+    )
