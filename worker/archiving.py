@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,6 @@ from archive.failures import PublicationConflict
 from archive.publication import DigestOf
 from archive.record import Outcome, RoundRecord
 from archive.stream_batch import Published, Result
-from ops.logs import fields
 from streams.clock import Clock
 from streams.errors import AresError, CorruptionError
 from streams.event import Event
@@ -26,8 +24,6 @@ from streams.wire import Wire
 
 from .rounds import DueRound, RoundLimits, due_rounds
 from .sealing import SealOutcome
-
-_log = logging.getLogger("ares.archiver")
 
 _STREAMS_AT_ONCE: Final = 64
 _TRIES: Final = 10
@@ -187,7 +183,6 @@ class StreamArchiver:
                 else:
                     work.records = self._records(work)
             except Exception as exc:
-                _log.exception("a round can't be built", extra=fields(stream=work.stream))
                 archived.failures[work.stream] = UnbuildableRound(work.stream, exc)
                 continue
             built.append(work)

@@ -1,28 +1,21 @@
-"""The parts of a worker: each runs one component and turns its facts into metrics and logs."""
+"""The parts of a worker: each runs one component of one tenant, step by step."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Final, cast
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from archive.failures import FailureReason
-from ops.logs import fields
-from ops.metrics import Metrics
-from ops.metrics_pipeline import CompactionResult, DeadReason
-from streams.errors import AresError, StreamCorrupted, TransientError
+from streams.errors import AresError, TransientError
 
 from .archiver import Archiver
-from .archiving import Archived
 from .compactor import Compactor
 from .janitor import Janitor
+from .reporter import TenantReporter
 from .runner import pause
-from .sequencer import LEASE, Sequencer
-
-_log = logging.getLogger("ares.worker")
+from .sequencer import Sequencer
 
 _MOST_DUE: Final = 10_000
 
@@ -58,11 +51,11 @@ class DueStreams:
 
 
 class SequencerPart:
-    """Inbox → logs for one tenant."""
+    """Inbox → logs."""
 
-    def __init__(self, sequencer: Sequencer, metrics: Metrics, tenant: str) -> None:
-        self._sequencer, self._metrics, self._tenant = sequencer, metrics, tenant
-        self.name = f"sequencer {tenant}"
+    def __init__(self, sequencer: Sequencer, reporter: TenantReporter) -> None:
+        self._sequencer, self._reporter = sequencer, reporter
+        self.name = f"sequencer {reporter.tenant}"
 
     @property
     def held(self) -> bool:
@@ -73,28 +66,7 @@ class SequencerPart:
         """Sequence one page."""
         began = time.perf_counter()
         facts = await self._sequencer.run_once()
-        metrics = self._metrics
-        if facts.lease == "acquired":
-            metrics.leases.acquired(LEASE, self._tenant)
-            _log.info("sequencing", extra=fields(tenant=self._tenant))
-        elif facts.lease == "lost":
-            metrics.leases.lost(LEASE, self._tenant)
-            _log.warning("the sequencer's lease was lost", extra=fields(tenant=self._tenant))
-        if facts.events:
-            seconds = time.perf_counter() - began
-            metrics.appends.committed("inbox", facts.events, seconds=seconds)
-        metrics.sequencer.sequenced(facts.events, deduplicated=facts.repeats)
-        for delay_ms in facts.delays_ms:
-            metrics.sequencer.delayed(delay_ms / 1000)
-        for code, count in facts.dead.items():
-            metrics.sequencer.dead_lettered(cast(DeadReason, code), count)
-        if facts.dead:
-            told = fields(tenant=self._tenant, **facts.dead)
-            _log.warning("inbox entries were dead-lettered", extra=told)
-        for stream, reason in facts.quarantined.items():
-            metrics.appends.rejected("corrupt_stream")
-            told = fields(tenant=self._tenant, stream=stream, reason=reason)
-            _log.error("a stream is quarantined", extra=told)
+        self._reporter.sequenced(facts, seconds=time.perf_counter() - began)
         return facts.more
 
     async def rest(self, stop: asyncio.Event) -> None:
@@ -105,19 +77,19 @@ class SequencerPart:
         """Release the lease, so that another worker goes on at once."""
         try:
             await self._sequencer.release()
-            self._metrics.leases.released(LEASE, self._tenant)
+            self._reporter.released()
         finally:
             await self._sequencer.close()
 
 
 class ArchiverPart:
-    """Feed → round files for one tenant."""
+    """Feed → round files. `failures` are those of the last step, by stream."""
 
-    def __init__(self, archiver: Archiver, metrics: Metrics, tenant: str, due: DueStreams) -> None:
-        self._archiver, self._metrics, self._tenant = archiver, metrics, tenant
-        self._due = due
+    def __init__(self, archiver: Archiver, reporter: TenantReporter, due: DueStreams) -> None:
+        self._archiver, self._reporter, self._due = archiver, reporter, due
         self._started = self._block = False
-        self.name = f"archiver {tenant}"
+        self.name = f"archiver {reporter.tenant}"
+        self.failures: dict[str, AresError] = {}
 
     async def work(self) -> bool:
         """Archive one batch of feed entries, waiting for it when the last call found none."""
@@ -125,16 +97,9 @@ class ArchiverPart:
             await self._archiver.start()
             self._started = True
         facts = await self._archiver.run_once(block=self._block)
-        self._metrics.archive.claimed(facts.claimed)
-        if facts.recreated:
-            _log.warning(
-                "the group of the archivers had vanished", extra=fields(tenant=self._tenant)
-            )
-        if facts.vanished:
-            told = fields(tenant=self._tenant, entries=facts.vanished)
-            _log.warning("feed entries had vanished", extra=told)
-        report_archived(facts.archived, self._metrics, self._tenant)
+        self._reporter.archiver(facts)
         self._due.note(facts.archived.unfolded)
+        self.failures = facts.archived.failures
         if facts.blocked is not None:
             raise facts.blocked
         self._block = not facts.more
@@ -149,17 +114,16 @@ class ArchiverPart:
 
 
 class CompactionPart:
-    """Compaction of the streams that are due, one tenant's."""
+    """Compaction of the streams that are due. `failures` are those of the last step."""
 
-    def __init__(
-        self, compactor: Compactor, metrics: Metrics, tenant: str, due: DueStreams
-    ) -> None:
-        self._compactor, self._metrics, self._tenant = compactor, metrics, tenant
-        self._due = due
-        self.name = f"compactor {tenant}"
+    def __init__(self, compactor: Compactor, reporter: TenantReporter, due: DueStreams) -> None:
+        self._compactor, self._reporter, self._due = compactor, reporter, due
+        self.name = f"compactor {reporter.tenant}"
+        self.failures: dict[str, AresError] = {}
 
     async def work(self) -> bool:
         """Compact one window of one stream."""
+        self.failures = {}
         stream = self._due.take()
         if stream is None:
             return False
@@ -167,18 +131,13 @@ class CompactionPart:
         try:
             done = await self._compactor.compact(stream)
         except AresError as exc:
-            self._metrics.compaction.ran("error", events=0, seconds=time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self._reporter.not_compacted(stream, exc, seconds=seconds)
             if isinstance(exc, TransientError):
                 raise
-            told = fields(tenant=self._tenant, stream=stream, error=str(exc))
-            _log.error("a stream can't be compacted", extra=told)
+            self.failures = {stream: exc}
             return True
-        seconds = time.perf_counter() - began
-        if done.result in ("compacted", "conflict"):
-            result = cast(CompactionResult, done.result)
-            self._metrics.compaction.ran(result, events=done.events, seconds=seconds)
-        if done.summarizer_failed:
-            self._metrics.compaction.summarizer_failed()
+        self._reporter.compacted(done, seconds=time.perf_counter() - began)
         if done.more:
             self._due.again(stream)
         return True
@@ -197,29 +156,23 @@ class CompactionPart:
 
 
 class JanitorPart:
-    """The slow round through one tenant."""
+    """The slow round through the tenant. `failures` are those of the last round, by stream."""
 
     def __init__(
-        self,
-        janitor: Janitor,
-        metrics: Metrics,
-        tenant: str,
-        due: DueStreams,
-        *,
-        interval_s: float,
+        self, janitor: Janitor, reporter: TenantReporter, due: DueStreams, *, interval_s: float
     ) -> None:
-        self._janitor, self._metrics, self._tenant = janitor, metrics, tenant
-        self._due, self._interval_s = due, interval_s
-        self.name = f"janitor {tenant}"
+        self._janitor, self._reporter, self._due = janitor, reporter, due
+        self._interval_s = interval_s
+        self.name = f"janitor {reporter.tenant}"
+        self.failures: dict[str, AresError] = {}
 
     async def work(self) -> bool:
         """One round, if no other worker is at it."""
         tidied = await self._janitor.run_once()
-        report_archived(tidied.archived, self._metrics, self._tenant)
+        self._reporter.tidied(tidied)
         self._due.note(tidied.archived.unfolded)
-        blocked = [e for e in tidied.archived.failures.values() if isinstance(e, TransientError)]
-        if blocked:
-            raise blocked[0]
+        self.failures = tidied.archived.failures
+        _raise_transient(self.failures.values())
         return False
 
     async def rest(self, stop: asyncio.Event) -> None:
@@ -234,31 +187,8 @@ class JanitorPart:
             await self._janitor.close()
 
 
-def report_archived(archived: Archived, metrics: Metrics, tenant: str) -> None:
-    """Metrics and logs of what was archived, and of what could not be."""
-    for item in archived.rounds:
-        metrics.archive.archived(
-            item.outcome,
-            events=item.events,
-            written_bytes=item.written_bytes,
-            write_seconds=item.write_s,
-        )
-        metrics.archive.delayed(item.delay_ms / 1000)
-        if item.forked:
-            _log.error("the archive forked: see verify", extra=fields(tenant=tenant))
-    for seal in archived.seals:
-        for _ in range(seal.sealed):
-            metrics.segments.sealed()
-        if seal.reason is not None:
-            metrics.segments.refused(seal.reason)
-            told = fields(tenant=tenant, reason=seal.reason, detail=seal.detail)
-            _log.warning("a segment was not sealed", extra=told)
-    for stream, failure in archived.failures.items():
-        reason = getattr(failure, "reason", None)
-        metrics.archive.failed(cast(FailureReason, reason) if reason in _REASONS else "io")
-        if isinstance(failure, StreamCorrupted):
-            told = fields(tenant=tenant, stream=stream, reason=failure.reason)
-            _log.error("a stream is quarantined", extra=told)
-
-
-_REASONS: Final = ("no_space", "permission", "read_only", "stale_handle", "conflict", "io")
+def _raise_transient(failures: Iterable[AresError]) -> None:
+    """Raise what makes a pause worth while, if there is any."""
+    for failure in failures:
+        if isinstance(failure, TransientError):
+            raise failure

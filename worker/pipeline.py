@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from streams.errors import AresError
 from streams.redis_store import RedisEventStore
 
 from .parts import ArchiverPart, CompactionPart, JanitorPart, SequencerPart
@@ -33,6 +34,7 @@ class TenantPipeline:
         """Sequence what is in the inbox, archive what is finished, compact what is due.
 
         Waits for a sequencer that lives elsewhere, until the inbox is empty or `stop` is set.
+        Raises what stood in the way of one stream only after the others are done.
         """
         while not stop.is_set():
             if await self.sequencer.work():
@@ -40,9 +42,14 @@ class TenantPipeline:
             if self.sequencer.held or await self._inbox_is_empty():
                 break
             await self.sequencer.rest(stop)
+        failures: dict[str, AresError] = {}
         for part in (self.archiver, self.janitor, self.compactor):
-            while not stop.is_set() and await part.work():
-                pass
+            more = True
+            while more and not stop.is_set():
+                more = await part.work()
+                failures |= part.failures
+        for failure in failures.values():
+            raise failure
 
     async def _inbox_is_empty(self) -> bool:
         (length,) = await self.store.wires.exchange([("XLEN", self.store.keys.inbox)])

@@ -35,6 +35,7 @@ from .janitor import Janitor, JanitorPolicy
 from .parts import ArchiverPart, CompactionPart, DueStreams, JanitorPart, SequencerPart
 from .pipeline import TenantPipeline
 from .probe import EVICTION, REDIS, VOLUME, Probe
+from .reporter import TenantReporter
 from .retirement import Retirement, RetirementPolicy
 from .rounds import RoundLimits
 from .runner import Runner
@@ -163,15 +164,15 @@ def _sealer(settings: Settings) -> SegmentSealer | None:
 def _pipeline(client: Client, tenant: str, settings: Settings, metrics: Metrics) -> TenantPipeline:
     store = RedisEventStore(client, tenant, options=store_options(settings), clock=system_clock)
     due = DueStreams(settings.compaction.threshold)
+    reporter = TenantReporter(metrics, tenant, CauseLimiter(time.monotonic))
     return TenantPipeline(
         store=store,
-        sequencer=SequencerPart(_sequencer(store, settings), metrics, tenant),
-        archiver=ArchiverPart(_archiver(store, settings), metrics, tenant, due),
-        compactor=CompactionPart(build_compactor(store, settings), metrics, tenant, due),
+        sequencer=SequencerPart(_sequencer(store, settings), reporter),
+        archiver=ArchiverPart(_archiver(store, settings), reporter, due),
+        compactor=CompactionPart(build_compactor(store, settings), reporter, due),
         janitor=JanitorPart(
             _janitor(store, settings),
-            metrics,
-            tenant,
+            reporter,
             due,
             interval_s=settings.worker.scan_interval.total_seconds(),
         ),

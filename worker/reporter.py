@@ -1,0 +1,137 @@
+"""Turns the facts of one tenant into metrics and logs; one line a cause, not a retry."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final, cast
+
+from archive.failures import FailureReason
+from ops.logs import fields
+from ops.metrics import Metrics
+from ops.metrics_pipeline import CompactionResult, DeadReason
+from ops.repeats import CauseLimiter
+from streams.errors import AresError, StreamCorrupted
+
+from .archiver import ArchiverFacts
+from .archiving import Archived, UnbuildableRound
+from .compactor import Compacted
+from .janitor import Tidied
+from .sequencer import LEASE, Sequenced
+
+_log = logging.getLogger("ares.worker")
+
+_REASONS: Final = ("no_space", "permission", "read_only", "stale_handle", "conflict", "io")
+
+
+class TenantReporter:
+    """Tells what happened to one tenant."""
+
+    def __init__(self, metrics: Metrics, tenant: str, limiter: CauseLimiter) -> None:
+        self.metrics, self.tenant, self._limiter = metrics, tenant, limiter
+
+    def sequenced(self, facts: Sequenced, *, seconds: float) -> None:
+        """One page of the inbox, which took `seconds`."""
+        sequencer = self.metrics.sequencer
+        if facts.lease == "acquired":
+            self.metrics.leases.acquired(LEASE, self.tenant)
+            _log.info("sequencing", extra=self._fields())
+        elif facts.lease == "lost":
+            self.metrics.leases.lost(LEASE, self.tenant)
+            _log.warning("the sequencer's lease was lost", extra=self._fields())
+        if facts.events:
+            self.metrics.appends.committed("inbox", facts.events, seconds=seconds)
+        sequencer.sequenced(facts.events, deduplicated=facts.repeats)
+        for delay_ms in facts.delays_ms:
+            sequencer.delayed(delay_ms / 1000)
+        for code, count in facts.dead.items():
+            sequencer.dead_lettered(cast(DeadReason, code), count)
+        if facts.dead:
+            self._repeated(logging.WARNING, "inbox entries were dead-lettered", facts.dead)
+        if facts.dead_full:
+            self._repeated(logging.ERROR, "the dead stream is full; bad entries stay put", {})
+        for stream, reason in facts.quarantined.items():
+            self.metrics.appends.rejected("corrupt_stream")
+            self._quarantined(stream, reason)
+
+    def released(self) -> None:
+        """The sequencer's lease was given up."""
+        self.metrics.leases.released(LEASE, self.tenant)
+
+    def archiver(self, facts: ArchiverFacts) -> None:
+        """One batch of the feed."""
+        self.metrics.archive.claimed(facts.claimed)
+        if facts.recreated:
+            _log.warning("the group of the archivers had vanished", extra=self._fields())
+        if facts.vanished:
+            told = self._fields(entries=facts.vanished)
+            _log.warning("feed entries had vanished", extra=told)
+        self.archived(facts.archived)
+
+    def archived(self, archived: Archived) -> None:
+        """Rounds published and segments sealed, and what could not be."""
+        for item in archived.rounds:
+            self.metrics.archive.archived(
+                item.outcome,
+                events=item.events,
+                written_bytes=item.written_bytes,
+                write_seconds=item.write_s,
+            )
+            self.metrics.archive.delayed(item.delay_ms / 1000)
+            if item.forked:
+                _log.error("the archive forked: see verify", extra=self._fields())
+        for seal in archived.seals:
+            for _ in range(seal.sealed):
+                self.metrics.segments.sealed()
+            if seal.reason is not None:
+                self.metrics.segments.refused(seal.reason)
+                facts = {"reason": seal.reason, "detail": seal.detail}
+                self._repeated(logging.WARNING, "a segment was not sealed", facts)
+        for stream, failure in archived.failures.items():
+            self._not_archived(stream, failure)
+
+    def compacted(self, done: Compacted, *, seconds: float) -> None:
+        """One run of compaction."""
+        if done.result in ("compacted", "conflict"):
+            result = cast(CompactionResult, done.result)
+            self.metrics.compaction.ran(result, events=done.events, seconds=seconds)
+        if done.summarizer_failed:
+            self.metrics.compaction.summarizer_failed()
+
+    def not_compacted(self, stream: str, failure: AresError, *, seconds: float) -> None:
+        """A run of compaction that failed."""
+        self.metrics.compaction.ran("error", events=0, seconds=seconds)
+        facts = {"stream": stream, "error": str(failure)}
+        self._repeated(logging.ERROR, "a stream can't be compacted", facts, stream)
+
+    def tidied(self, tidied: Tidied) -> None:
+        """One round of the janitor."""
+        self.archived(tidied.archived)
+        for group, reason in tidied.groups_dropped.items():
+            told = self._fields(group=group, reason=reason)
+            _log.error("a durable subscription was dropped", extra=told)
+
+    def _not_archived(self, stream: str, failure: AresError) -> None:
+        reason = getattr(failure, "reason", None)
+        self.metrics.archive.failed(cast(FailureReason, reason) if reason in _REASONS else "io")
+        if isinstance(failure, StreamCorrupted):
+            self._quarantined(stream, failure.reason)
+        elif isinstance(failure, UnbuildableRound):
+            cause = type(failure.cause).__name__
+            if told := self._limiter.failed(f"{self.tenant} unbuildable {cause}"):
+                facts = self._fields(stream=stream, repeats=told.repeats)
+                _log.error("a round can't be built", extra=facts, exc_info=failure.cause)
+
+    def _quarantined(self, stream: str, reason: str) -> None:
+        facts = {"stream": stream, "reason": reason}
+        self._repeated(logging.ERROR, "a stream is quarantined", facts, stream)
+
+    def _repeated(
+        self, level: int, message: str, facts: Mapping[str, object], which: str = ""
+    ) -> None:
+        """Log what may come again and again: the first time, then ever more rarely."""
+        if told := self._limiter.failed(f"{self.tenant} {message} {which}"):
+            _log.log(level, message, extra=self._fields(**facts, repeats=told.repeats))
+
+    def _fields(self, **facts: object) -> dict[str, object]:
+        return fields(tenant=self.tenant, **facts)
