@@ -6,11 +6,14 @@ in CI.
 
 from __future__ import annotations
 
+import copy
 import importlib
+import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +68,10 @@ def values_of(path: Path) -> dict[str, Any]:
 
 def render(values: Mapping[str, Any] | None = None, **options: Any) -> dict[str, str]:
     """Template path → text. Options are Helm's: `name`, `namespace`, `is_upgrade`…"""
-    helm = needed("helm_python")
-    options = {"name": "rel", "namespace": "ns", **options}
-    with helm.Chart.load(str(options.pop("chart", CHART))) as chart:
-        rendered: dict[str, str] = chart.render(dict(values or {}), **options)
+    with needed("helm_python").Chart.load(str(options.pop("chart", CHART))) as chart:
+        rendered: dict[str, str] = chart.render(
+            dict(values or {}), **{"name": "rel", "namespace": "ns", **options}
+        )
     return rendered
 
 
@@ -81,14 +84,21 @@ def refusal(values: Mapping[str, Any]) -> str:
 
 
 def objects(values: Mapping[str, Any] | None = None, **options: Any) -> list[Object]:
-    """Every object that these values make."""
-    yaml = needed("yaml")
-    texts = render(values, **options)
-    found: list[Object] = []
-    for path, text in texts.items():
-        if not path.endswith(".txt"):
-            found.extend(document for document in yaml.safe_load_all(text) if document)
+    """Every object that these values make; the caller may change them."""
+    found: list[Object] = copy.deepcopy(_objects(json.dumps([values or {}, options], default=str)))
     return found
+
+
+@cache
+def _objects(asked: str) -> list[Object]:
+    values, options = json.loads(asked)
+    return [
+        document
+        for path, text in render(values, **options).items()
+        if not path.endswith(".txt")
+        for document in needed("yaml").safe_load_all(text)
+        if document
+    ]
 
 
 def of_kind(kind: str, values: Mapping[str, Any] | None = None, **options: Any) -> list[Object]:
