@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ops.health import Readiness
@@ -47,6 +48,15 @@ class PartFailed(Exception):
         self.part, self.cause = part, cause
 
 
+@dataclass(slots=True)
+class _Course:
+    """How a part has fared: failures and defects since it last worked, and where it failed."""
+
+    failures: int = 0
+    defects: int = 0
+    rest_failed: bool = False
+
+
 class Runner:
     """Runs parts until told to stop; one line of log per cause, not per retry."""
 
@@ -64,23 +74,36 @@ class Runner:
 
     async def run(self, part: Part, stop: asyncio.Event) -> None:
         """Run `part` until `stop`. Raises `PartFailed` after repeated defects, and only then."""
-        failures = defects = 0
+        course = _Course()
         while not stop.is_set():
             try:
-                if not await part.work():
-                    self._readiness.passes(part.name)  # now: a rest may be long
-                    await part.rest(stop)
+                await self._step(part, stop, course)
             except AresError as exc:
                 self._failing(part, exc)
-                await pause(stop, self._backoff.delay_s(failures))
-                failures += 1
+                await pause(stop, self._backoff.delay_s(course.failures))
+                course.failures += 1
             except Exception as exc:
-                defects += 1
+                course.defects += 1
                 _log.exception("a part met a defect", extra=fields(part=part.name))
                 self._readiness.fails(part.name, f"defect: {type(exc).__name__}")
-                if defects >= _MOST_DEFECTS:
+                if course.defects >= _MOST_DEFECTS:
                     raise PartFailed(part.name, exc) from exc
-                await pause(stop, self._backoff.delay_s(defects))
+                await pause(stop, self._backoff.delay_s(course.defects))
+
+    async def _step(self, part: Part, stop: asyncio.Event, course: _Course) -> None:
+        """One step, and the rest after it.
+
+        A step that succeeds says nothing about a rest that failed: else a command denied in the
+        one would be tried as fast as the other allows.
+        """
+        more = await part.work()
+        if more or not course.rest_failed:
+            self._working(part, course)
+        if not more:
+            course.rest_failed = True
+            await part.rest(stop)
+            course.rest_failed = False
+            self._working(part, course)
 
     def _failing(self, part: Part, exc: AresError) -> None:
         """Tell of a failure, where it is due."""
@@ -88,14 +111,17 @@ class Runner:
         if kind:
             self._redis_failed(kind)
         self._readiness.fails(part.name, str(exc))
-        cause = f"{part.name} {type(exc).__name__} {kind}"
+        # An outage of Redis is one cause, however many parts miss it; a denied command is not.
+        shared = kind not in ("", "auth", "other")
+        cause = f"redis {kind}" if shared else f"{part.name} {type(exc).__name__} {kind}"
         if told := self._limiter.failed(cause):
             facts = fields(part=part.name, error=str(exc), kind=kind, repeats=told.repeats)
             _log.warning("a part can't go on", extra=facts)
         self._causes[part.name] = cause
 
-    def _working(self, part: Part) -> None:
+    def _working(self, part: Part, course: _Course) -> None:
         """Note that `part` works, and tell when it had failed before."""
+        course.failures = course.defects = 0
         self._readiness.passes(part.name)
         cause = self._causes.pop(part.name, "")
         if cause and (told := self._limiter.recovered(cause)):
