@@ -9,10 +9,13 @@ from pathlib import Path
 import fakeredis
 import pytest
 
+from archive.reader import FileArchiveReader
 from streams.connection import open_client
 from support.redis_server import REDIS_7, REDIS_62
 from support.stores import Backend, memory_backend, redis_backend
 from support.workshop import Workshop
+from worker.verify_rules import NOTES, Finding
+from worker.verifying import Verifier
 
 MEMORY, FAKEREDIS, CLUSTER = "memory", "fakeredis", "cluster"
 
@@ -52,4 +55,14 @@ async def workshop(
         else:
             client = servers.get(request.param).client()
         stack.push_async_callback(client.aclose)
-        yield Workshop(client, tenant, tmp_path / "rounds", stack)
+        shop = Workshop(client, tenant, tmp_path / "rounds", stack)
+        yield shop
+        if not request.node.get_closest_marker("damage"):
+            assert await findings(shop) == []
+
+
+async def findings(shop: Workshop) -> list[Finding]:
+    """What `verify` finds wrong with what a test left behind; a note isn't wrong."""
+    archive = FileArchiveReader(shop.directory, tenants=[shop.tenant])
+    found = [finding async for finding in Verifier(shop.store(), archive).verify()]
+    return [finding for finding in found if finding.kind not in NOTES]
