@@ -17,6 +17,7 @@ import redis.asyncio
 from hypothesis import HealthCheck, settings
 
 from support.redis_server import REDIS_7, REDIS_62, RedisServer, find_servers, serve_all_slots
+from support.worker_process import Installation
 
 FAKEREDIS = "fakeredis"
 
@@ -120,6 +121,29 @@ def start_server(servers: Servers, tmp_path: Path) -> Iterator[StartServer]:
 def cluster(servers: Servers) -> RedisServer:
     """The shared Redis Cluster of one node."""
     return servers.cluster()
+
+
+Install = Callable[..., Installation]
+
+
+@pytest.fixture
+def install(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Install]:
+    """`install(server.url, **settings)`: an archive of its own beside a Redis, for processes.
+
+    After the test `ares-worker verify` must agree with all of them, unless it is marked `damage`.
+    """
+    made: list[Installation] = []
+
+    def new(redis_url: str, **settings: str) -> Installation:
+        folder = tmp_path / f"installation-{len(made)}"
+        folder.mkdir()
+        made.append(Installation(redis_url, folder / "rounds", settings))
+        return made[-1]
+
+    yield new
+    if not request.node.get_closest_marker("damage"):
+        for installation in made:
+            installation.call("verify")
 
 
 _tenants = itertools.count(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import redis as redis_py
@@ -11,7 +12,6 @@ from streams.event import SUMMARY_TYPE
 from streams.keys import Keys
 from streams.redis_store import RedisEventStore
 from support.sessions import session
-from support.worker_process import Installation
 
 KEYS = Keys("default")
 
@@ -23,10 +23,9 @@ def own(start_server):
 
 
 @pytest.fixture
-def here(own, tmp_path):
+def here(own, install):
     """An installation with small compaction windows."""
-    settings = {"ARES_COMPACTION_THRESHOLD": "500", "ARES_COMPACTION_KEEP_RECENT": "100"}
-    return Installation(own.url, tmp_path / "rounds", settings)
+    return install(own.url, ARES_COMPACTION_THRESHOLD="500", ARES_COMPACTION_KEEP_RECENT="100")
 
 
 @pytest.fixture
@@ -62,7 +61,6 @@ async def test_a_long_stream_is_folded_and_reads_as_a_whole(here, producer):
     assert due == 5_001
     kinds = [event.type == SUMMARY_TYPE for event in read]
     assert kinds == sorted(kinds, reverse=True)
-    here.call("verify")
 
 
 async def test_an_event_of_six_megabytes_passes_from_inbox_to_archive(here, producer):
@@ -136,16 +134,15 @@ def test_every_broken_entry_is_a_dead_letter_with_its_reason_and_its_neighbours_
             assert (value if isinstance(value, bytes) else value.encode()) in kept, name
     assert producer.xlen(KEYS.inbox) == 0
     assert len(here.rounds()) == len(VIOLATIONS)
-    here.call("verify")
 
 
-def test_a_dead_letter_comes_in_once_the_limit_is_mended(own, tmp_path, producer):
-    strict = Installation(own.url, tmp_path / "rounds", {"ARES_LIMITS_MAX_PAYLOAD_BYTES": "1024"})
+def test_a_dead_letter_comes_in_once_the_limit_is_mended(own, install, producer):
+    strict = install(own.url, ARES_LIMITS_MAX_PAYLOAD_BYTES="1024")
     xadd(producer, "s", payload=json.dumps({"output": "x" * 2_000}))
     strict.call("run", "--once")
     [letter] = strict.json("dead", "list")
 
-    mended = Installation(own.url, tmp_path / "rounds")
+    mended = replace(strict, settings={})
     mended.call("dead", "requeue", letter["id"])
     xadd(producer, "s", "task.completed")
     mended.call("run", "--once")
@@ -168,6 +165,7 @@ def deleted_log(producer) -> None:
     producer.delete(KEYS.log("hurt"))
 
 
+@pytest.mark.damage
 @pytest.mark.parametrize("hurt", [foreign_entry, another_type, deleted_log])
 def test_a_stream_somebody_wrote_to_is_quarantined_and_named_and_others_go_on(here, producer, hurt):
     for event in session("hurt", 1):
