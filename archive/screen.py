@@ -1,52 +1,16 @@
-"""Pure. Takes credentials out of text before it is kept: each becomes `[withheld: <kind>]`.
-
-Text is looked at as it stands, so a credential is found raw, JSON-escaped (JSON inside JSON as
-well) and URL-encoded; a long base64 run is decoded once, and withheld whole if a credential is in
-it. Prose about passwords and tokens stays: a rule wants an issuer's prefix, or a name with a value
-behind it that looks like a secret. One pass a rule, linear in the text.
-"""
+"""Pure. Takes credentials out of text before it is kept: each becomes `[withheld: <kind>]`."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import unquote
 
 from .record import RoundRecord
-from .screen_rules import (
-    ASSIGNMENT,
-    ASSIGNMENT_HINTS,
-    FLAG,
-    KEY_BEGIN,
-    KEY_BODY,
-    KEY_END,
-    PLACEHOLDER,
-    RULES,
-)
+from .screen_find import find_credentials, is_suspicious
 
 MARKER: Final = "[withheld: {kind}]"
-
-_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}={0,2}")
-_DISCORD_LIKE: Final = re.compile(r"[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
-_PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
-_NEEDLES: Final = tuple(sorted({n for rule in RULES for n in rule.needles} | {"PRIVATE", "%"}))
-_MAX_ENCODED: Final = 65_536
-_PLAIN_WORD: Final = re.compile(r"[A-Za-z]+(?:[-_.][A-Za-z]+)*[.!?]?")
-_CODE: Final = re.compile(r"[A-Za-z_][\w.]*(?:\.\w+|\(|\[)|/|~/|\./|https?:|\d[\d.,]*[a-z%]{0,3}")
-
-
-@dataclass(frozen=True, slots=True)
-class Credential:
-    """Where a credential is; its value is never carried along."""
-
-    kind: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +41,7 @@ def screen_text(text: str) -> Screened:
 def screen_record(record: RoundRecord) -> tuple[RoundRecord, Mapping[str, int]]:
     """The record with every string of its content screened, and the counts by kind."""
     kinds: Counter[str] = Counter()
-    if not _suspicious("\x00".join(_texts(record))):
+    if not is_suspicious("\x00".join(_texts(record))):
         return record, {}
 
     def clean(text: str) -> str:
@@ -111,147 +75,3 @@ def _texts(record: RoundRecord) -> Iterator[str]:
         yield change.summary
     for check in record.verdict.checks:
         yield check.tool
-
-
-def _suspicious(text: str) -> bool:
-    """Whether any rule could find something: most texts need no closer look."""
-    for needle in _NEEDLES:
-        if needle in text and (len(needle) > 1 or needle == "%" or _DISCORD_LIKE.search(text)):
-            return True
-    lowered = text.lower()
-    return any(hint in lowered for hint in ASSIGNMENT_HINTS) or _ENCODED.search(text) is not None
-
-
-def find_credentials(text: str) -> list[Credential]:
-    """Credentials in `text`, from left to right, none overlapping another."""
-    if len(text) < 8:
-        return []
-    found = [*_private_keys(text), *_by_rules(text)]
-    found += _assignments(text)
-    found += _encoded(text)
-    if "%" in text and _PERCENT.search(text):
-        found += _percent_encoded(text)
-    return _apart(found)
-
-
-def _by_rules(text: str) -> Iterator[Credential]:
-    for rule in RULES:
-        if not any(needle in text for needle in rule.needles):
-            continue
-        group = "secret" if "secret" in rule.pattern.groupindex else 0
-        for match in rule.pattern.finditer(text):
-            if group == 0 or not PLACEHOLDER.match(match[group]):
-                yield Credential(rule.kind, match.start(group), match.end(group))
-
-
-def _private_keys(text: str) -> Iterator[Credential]:
-    """Key blocks from their first to their last line; a cut-off block to the end of its run."""
-    if "PRIVATE" not in text:
-        return
-    at, closed = 0, True
-    while match := KEY_BEGIN.search(text, at):
-        end = KEY_END.search(text, match.end()) if closed else None
-        closed = end is not None
-        stop = end.end() if end else KEY_BODY.match(text, match.end()).end()  # type: ignore[union-attr]
-        yield Credential("private-key", match.start(), stop)
-        at = stop
-
-
-def _assignments(text: str) -> Iterator[Credential]:
-    lowered = text.lower()
-    if not any(hint in lowered for hint in ASSIGNMENT_HINTS):
-        return
-    matches = [*ASSIGNMENT.finditer(text), *(FLAG.finditer(text) if "-" in text else ())]
-    for match in matches:
-        quoted = match["quoted"]
-        value = quoted if quoted is not None else match["bare"].rstrip(".,:;")
-        if value and _is_secret(match, value):
-            start = match.start("quoted" if quoted is not None else "bare")
-            yield Credential(_kind_of(match["name"]), start, start + len(value))
-
-
-def _is_secret(match: re.Match[str], value: str) -> bool:
-    """Whether what a secret's name is given looks like a value of it, not like code or prose."""
-    quoted = match["quoted"] is not None
-    if PLACEHOLDER.match(value) or "withheld" in value:
-        return False
-    if match["end"] in ("(", "[") or (not quoted and _CODE.fullmatch(value + match["end"])):
-        return False
-    word = match["name"].lower().startswith(("passw", "passphrase", "pwd", "_pwd", "密", "口"))
-    has_digit = any(c.isdigit() for c in value)
-    has_letter = any(c.isalpha() for c in value)
-    has_mark = any(not c.isalnum() and c not in "-_." for c in value)
-    says_is = match["mark"].strip().lower() == "is"
-    if not quoted and _CODE.match(value) and not has_mark and not (has_digit and has_letter):
-        return False
-    if says_is and not (has_digit and (has_mark or has_letter)):
-        return False
-    if _PLAIN_WORD.fullmatch(value):
-        # Letters only: a passphrase in quotes or after "=", else a word of the sentence.
-        tight = quoted or match["mark"].rstrip("\"'\\").endswith("=")
-        mixed = not value.islower() and not value.isupper() and not value.istitle()
-        return (word and tight and len(value) >= 6) or (tight and mixed and len(value) >= 24)
-    if word:
-        return has_digit or has_mark
-    return len(value) >= 8 and has_digit and has_letter
-
-
-def _kind_of(name: str) -> str:
-    lowered = name.lower()
-    if lowered.startswith(("passw", "passphrase", "pwd", "_pwd", "密", "口")):
-        return "password"
-    return "token" if "token" in lowered or "令" in lowered else "secret"
-
-
-def _encoded(text: str) -> Iterator[Credential]:
-    """Base64 runs whose content holds a credential."""
-    for match in _ENCODED.finditer(text):
-        run = match[0]
-        if len(run) > _MAX_ENCODED or run.isalpha() or _is_hex(run):
-            continue
-        decoded = _decode(run)
-        if decoded and (any(_by_rules(decoded)) or any(_assignments(decoded))):
-            yield Credential("encoded-credential", match.start(), match.end())
-
-
-def _decode(run: str) -> str:
-    padded = run.rstrip("=").replace("-", "+").replace("_", "/")
-    padded += "=" * (-len(padded) % 4)
-    try:
-        data = base64.b64decode(padded)
-    except (binascii.Error, ValueError):
-        return ""
-    try:
-        decoded = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return ""
-    return decoded if decoded.isprintable() or "\n" in decoded else ""
-
-
-def _percent_encoded(text: str) -> Iterator[Credential]:
-    """Words with percent escapes that hold a credential once decoded."""
-    for match in re.finditer(r"\S+", text):
-        word = match[0]
-        if "%" not in word or len(word) > _MAX_ENCODED:
-            continue
-        decoded = unquote(word)
-        if decoded != word:
-            for inner in [*_by_rules(decoded), *_assignments(decoded)]:
-                yield Credential(inner.kind, match.start(), match.end())
-                break
-
-
-def _is_hex(run: str) -> bool:
-    return all(c in "0123456789abcdefABCDEF" for c in run)
-
-
-def _apart(found: list[Credential]) -> list[Credential]:
-    """Overlaps become one: the earliest, widest credential names the kind."""
-    kept: list[Credential] = []
-    for credential in sorted(found, key=lambda c: (c.start, -c.end)):
-        if kept and credential.start < kept[-1].end:
-            last = kept[-1]
-            kept[-1] = Credential(last.kind, last.start, max(last.end, credential.end))
-        else:
-            kept.append(credential)
-    return kept

@@ -13,7 +13,7 @@ from typing import Any, Final
 from .ledger import Ledger
 from .patches import PatchedFile, read_patch
 from .paths import Roots, join, path_argument
-from .view import ToolRun
+from .tool_run import ToolRun
 
 _OLD_KEYS: Final = (
     "old_string", "old_str", "oldText", "old_text", "search", "old_content", "old", "find",
@@ -167,7 +167,7 @@ def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
 def _times(arguments: Mapping[str, Any], run: ToolRun) -> int:
     if not any(arguments.get(k) for k in _ALL):
         expected = arguments.get("expected_replacements")
-        return expected if isinstance(expected, int) and expected > 0 else 1
+        return min(expected, 10_000) if isinstance(expected, int) and expected > 0 else 1
     match = re.search(r"(\d{1,6}) (?:occurrences?|replacements?|matches)", run.output[:400])
     return int(match[1]) if match else 0
 

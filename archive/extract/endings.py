@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .commands import Invocation
-from .view import ToolRun
+from .tool_run import ToolRun
 
 _PAGERS: Final = frozenset({"tail", "head", "cat", "tee", "less", "more", "sort", "uniq", "tr"})
 _TROUBLE: Final = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import Final
 
 from archive.record import FileChange
@@ -12,12 +13,16 @@ from .ledger import Entry, Ledger
 from .linediff import changed_lines
 from .patches import PatchedFile, read_blocks, read_unified
 from .paths import Roots, join
-from .shell_edits import apply_code, apply_shell
+from .shell_code import apply_code
+from .shell_edits import apply_shell
 from .text import shorten
-from .view import Message, RoundView, ToolRun
+from .tool_run import ToolRun
+from .view import Message, RoundView
 
 _APPLIED: Final = re.compile(r"^Applied edit to (.+)$", re.MULTILINE)
-_RANGE_EDIT: Final = re.compile(r"\Aedit(?: (\d+):(\d+))?[ \t]*\n(.*?)\n?end_of_edit", re.DOTALL)
+_RANGE_EDIT: Final = re.compile(
+    r"\Aedit(?: (\d{1,9}):(\d{1,9}))?[ \t]*\n(.*?)\n?end_of_edit", re.DOTALL
+)
 _EDITOR_WORD: Final = re.compile(r"\A(create|insert|append|open|edit|submit)\b[ \t]*([^\n]*)")
 _SUBMISSIONS: Final = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _SUMMARY_LIMIT: Final = 160
@@ -38,6 +43,8 @@ class _Booking:
         self._opened = ""
         self._window: dict[int, str] = {}
         self._submitted = ""
+        self._proposed: dict[str, list[PatchedFile]] = {}
+        self._said = [m for m in view.messages if m.role == "assistant"]
 
     def run(self) -> None:
         moments: list[tuple[int, Message | ToolRun]] = [(m.index, m) for m in self._view.messages]
@@ -46,8 +53,8 @@ class _Booking:
         for _, moment in moments:
             if isinstance(moment, ToolRun):
                 self._tool(moment)
-            elif "pplied edit to" in moment.text:
-                self._applied_blocks(moment)
+            else:
+                self._message(moment)
         if self._view.result.startswith("diff --git "):
             self._submitted = self._view.result
         self._correct()
@@ -82,61 +89,56 @@ class _Booking:
         if match[1] == "create":
             self._ledger.write(path, "", run.index, new=True)
         elif edit := _RANGE_EDIT.match(run.script):
-            lines = range(int(edit[1] or 0), int(edit[2] or 0) + 1)
-            old = "\n".join(self._window.get(number, "") for number in lines)
+            first, last = int(edit[1] or 0), int(edit[2] or 0)
+            old = "\n".join(text for at, text in self._window.items() if first <= at <= last)
             added, removed = changed_lines(old, edit[3])
             self._ledger.edit(path, added, removed, run.index, sure=False)
         else:
             self._ledger.edit(path, 1, 0, run.index, sure=False)
         return True
 
-    def _applied_blocks(self, moment: Message) -> None:
-        """Edit blocks that the assistant wrote and its program applied afterwards."""
-        before = [m for m in self._view.messages if m.index < moment.index]
-        blocks: dict[str, list[PatchedFile]] = {}
-        for message in before:
-            if message.role == "assistant" and (
-                "SEARCH" in message.text or "ORIGINAL" in message.text
-            ):
-                for block in read_blocks(message.text):
-                    blocks.setdefault(block.path, []).append(block)
-        for path in dict.fromkeys(_APPLIED.findall(moment.text)):
-            name = join(self._roots.directory, path.strip())
-            found = blocks.get(path.strip(), [])
+    def _message(self, message: Message) -> None:
+        """Edit blocks that the assistant writes, and its program's word that it applied them."""
+        text = message.text
+        if message.role == "assistant" and ("SEARCH" in text or "ORIGINAL" in text):
+            for block in read_blocks(text):
+                self._proposed.setdefault(block.path, []).append(block)
+        if "pplied edit to" not in text:
+            return
+        for path in dict.fromkeys(p.strip() for p in _APPLIED.findall(text)):
+            found = self._proposed.pop(path, [])
             added = sum(b.added for b in found)
             removed = sum(b.removed for b in found)
-            self._ledger.edit(name, added, removed, moment.index, sure=bool(found))
+            name = join(self._roots.directory, path)
+            self._ledger.edit(name, added, removed, message.index, sure=bool(found))
 
     def _correct(self) -> None:
         """Diffs that the round shows know better than estimates; a submitted one knows all."""
         if self._submitted:
-            start = self._submitted.find("diff --git ")
-            shown = {self._key(f): f for f in read_unified(self._submitted[start:])}
-            for path in [p for p in self._ledger.entries if self._relative(p) not in shown]:
-                del self._ledger.entries[path]
-            self._adopt(shown, everything=True)
+            self._replace_all(self._submitted)
         elif any(e.uncounted and e.changed for e in self._ledger.entries.values()):
+            known = self._by_name()
             for run in self._view.runs:
-                if run.script and "diff --git " in run.output and "diff" in run.script:
-                    shown = {self._key(f): f for f in read_unified(run.output)}
-                    self._adopt(shown, since=run.index)
-
-    def _adopt(
-        self, shown: dict[str, PatchedFile], *, everything: bool = False, since: int = -1
-    ) -> None:
-        known = {self._relative(p): e for p, e in self._ledger.entries.items()}
-        for path, change in shown.items():
-            entry = known.get(path)
-            if entry is None:
-                if everything:
-                    entry = self._ledger.entries[path] = Entry(existed=change.kind != "create")
-                else:
+                if not (run.script and "diff --git " in run.output and "diff" in run.script):
                     continue
-            if everything or (entry.uncounted and entry.changed and entry.last_index < since):
-                entry.added, entry.removed, entry.changed = change.added, change.removed, True
+                for change in read_unified(run.output):
+                    entry = known.get(_name_of(change))
+                    if entry is not None and entry.uncounted and entry.last_index < run.index:
+                        _adopt(entry, change)
 
-    def _key(self, change: PatchedFile) -> str:
-        return change.target or change.path
+    def _replace_all(self, diff: str) -> None:
+        shown = {_name_of(c): c for c in read_unified(diff[diff.find("diff --git ") :])}
+        for path in [p for p in self._ledger.entries if self._relative(p) not in shown]:
+            del self._ledger.entries[path]
+        known = self._by_name()
+        for name, change in shown.items():
+            if name not in known:
+                entry = Entry(existed=change.kind != "create")
+                known[name] = self._ledger.entries[name] = entry
+            _adopt(known[name], change)
+
+    def _by_name(self) -> dict[str, Entry]:
+        return {self._relative(path): entry for path, entry in self._ledger.entries.items()}
 
     def _relative(self, path: str) -> str:
         return self._roots.relative(path)
@@ -152,19 +154,25 @@ class _Booking:
 
     def _summary(self, path: str, entry: Entry) -> str:
         verb = "Removed" if not entry.exists else "Edited" if entry.existed else "Created"
-        reason = _reason(path, entry, self._view)
+        reason = self._reason(path, entry)
         return shorten(f"{verb}: {reason}", _SUMMARY_LIMIT) if reason else verb
 
+    def _reason(self, path: str, entry: Entry) -> str:
+        """The line that names the file in the last words of the assistant, or before the edit."""
+        name = path.rsplit("/", 1)[-1]
+        for message in reversed(self._said[-2:]):
+            if line := _line_naming(name, message.text):
+                return line
+        place = bisect_left(self._said, entry.last_index, key=lambda m: m.index)
+        return _line_naming(name, self._said[place - 1].text) if place else ""
 
-def _reason(path: str, entry: Entry, view: RoundView) -> str:
-    """The sentence that names the file in the last words of the assistant, or before the edit."""
-    name = path.rsplit("/", 1)[-1]
-    said = [m for m in view.messages if m.role == "assistant"]
-    for message in reversed(said[-2:]):
-        if line := _line_naming(name, message.text):
-            return line
-    before = [m for m in said if m.index < entry.last_index]
-    return _line_naming(name, before[-1].text) if before else ""
+
+def _name_of(change: PatchedFile) -> str:
+    return change.target or change.path
+
+
+def _adopt(entry: Entry, change: PatchedFile) -> None:
+    entry.added, entry.removed, entry.changed = change.added, change.removed, True
 
 
 def _line_naming(name: str, text: str) -> str:

@@ -10,7 +10,8 @@ from archive.identifiers import find_urls
 
 from .refs import URL_NUMBER, Refs, add_url
 from .repos import repos_called, repos_in
-from .view import RoundView, ToolRun
+from .tool_run import ToolRun
+from .view import RoundView
 
 _SHORT: Final = 7  # letters of the shortest commit name
 _GIT_COMMITTED: Final = re.compile(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from .contents import MAX_CHARACTERS, Contents
 from .linediff import changed_lines
 from .paths import is_scratch
 from .text import count_lines
 
-_MAX_KNOWN: Final = 4_000_000  # characters of file contents remembered
+_MAX_MOVES: Final = 20_000  # of files along with their folder
+_MAX_DEPTH: Final = 40  # folders around a file that are told from it
 
 
 @dataclass(slots=True)
@@ -25,7 +27,7 @@ class Entry:
     uncounted: bool = False
     settled: bool = False
     last_index: int = 0
-    edits: list[tuple[str, str]] = field(default_factory=list)
+    edits: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 class Ledger:
@@ -33,29 +35,28 @@ class Ledger:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
-        self._known: dict[str, str] = {}
-        self._shown: dict[str, Callable[[], str | None]] = {}
-        self._room = _MAX_KNOWN
-        self._stash: dict[str, Entry] | None = None
+        self._unsettled: dict[str, None] = {}  # changed since the last commit
+        self._tracked: dict[str, None] = {}  # of these, the files that git can restore
+        self._within: dict[str, dict[str, None]] = {}
+        self._contents = Contents()
+        self._moves = _MAX_MOVES
+        self._stash: dict[str, Entry] = {}
 
     def saw(self, path: str, shown: Callable[[], str | None] | None = None) -> None:
         """The file was there; `shown` reads all of it from a result, when it is needed."""
         if path not in self.entries:
-            self.entries[path] = Entry(existed=True)
+            self._enter(path, Entry(existed=True))
         if shown is not None:
-            self._known.pop(path, None)
-            self._shown[path] = shown
+            self._contents.show(path, shown)
 
     def content(self, path: str) -> str | None:
         """The whole content, where the round has shown it."""
-        if shown := self._shown.pop(path, None):
-            self._remember(path, shown())
-        return self._known.get(path)
+        return self._contents.get(path)
 
     def write(self, path: str, content: str | None, index: int, *, new: bool | None = None) -> None:
         """The file now holds `content` (None: unknown)."""
         if is_scratch(path):
-            self._remember(path, content)
+            self._contents.put(path, content)
             return
         # A file nobody saw before it was written is taken to be new.
         entry = self._touch(path, index, existed=new is False)
@@ -68,7 +69,7 @@ class Ledger:
             entry.uncounted = entry.uncounted or entry.existed is True
             self._count(entry, count_lines(content), 0)
         entry.exists = True
-        self._remember(path, content)
+        self._contents.put(path, content)
 
     def append(self, path: str, content: str | None, index: int) -> None:
         """Text was added at the end."""
@@ -81,26 +82,28 @@ class Ledger:
             else:
                 self._count(entry, count_lines(content), 0)
         known = None if before is None or content is None else before + content
-        self._remember(path, known)
+        self._contents.put(path, known)
 
     def replace(self, path: str, old: str, new: str, index: int, times: int = 1) -> None:
         """`old` became `new` (`times` 0: wherever it stood); an edit undone is none."""
         if is_scratch(path):
             return
+        before = self.content(path)
         if times == 0:
-            times = max(1, (self.content(path) or "").count(old)) if old else 1
+            times = max(1, (before or "").count(old)) if old else 1
         entry = self._touch(path, index, existed=True)
         added, removed = changed_lines(old, new)
         if (new, old) in entry.edits:
-            entry.edits.remove((new, old))
+            _take(entry.edits, (new, old))
             entry.added, entry.removed = entry.added - removed, entry.removed - added
             entry.changed = bool(entry.edits or entry.added or entry.removed or entry.uncounted)
         else:
-            entry.edits.append((old, new))
+            entry.edits[old, new] = entry.edits.get((old, new), 0) + 1
             self._count(entry, added * times, removed * times)
-        before = self.content(path)
         if before is not None:
-            self._remember(path, before.replace(old, new, -1 if times > 1 else 1))
+            fits = len(before) + times * len(new) <= MAX_CHARACTERS
+            after = before.replace(old, new, -1 if times > 1 else 1) if fits else None
+            self._contents.put(path, after)
 
     def edit(self, path: str, added: int, removed: int, index: int, *, sure: bool = True) -> None:
         """Lines changed; `sure` is False for an estimate."""
@@ -109,19 +112,25 @@ class Ledger:
         entry = self._touch(path, index, existed=True)
         self._count(entry, added, removed)
         entry.uncounted = entry.uncounted or not sure
-        self._remember(path, None)
+        self._contents.put(path, None)
 
     def delete(self, path: str, index: int) -> None:
         """The file is gone; a path that ends with "/" is a folder with all that was made in it."""
         name = path.rstrip("/")
-        for inner, entry in self.entries.items():
-            if inner.startswith(name + "/") and entry.exists:
+        for inner in self._within.pop(name, ()):
+            if (entry := self.entries[inner]).exists:
                 self._remove(inner, entry, index)
         if not is_scratch(path) and (name in self.entries or name == path):
             self._remove(name, self._touch(name, index), index)
 
     def move(self, source: str, target: str, index: int) -> None:
-        """The file has another name."""
+        """The file, or the folder with all that was made in it, has another name."""
+        if inside := self._within.pop(source, None):
+            for inner in list(inside)[: self._moves]:
+                self._moves -= 1
+                if self.entries[inner].exists:
+                    self.move(inner, target + inner[len(source) :], index)
+            return
         known = self.content(source)
         old = self.entries.get(source)
         added = old.added if old is not None else 0
@@ -130,7 +139,7 @@ class Ledger:
             entry = self._touch(target, index)
             entry.exists = True
             self._count(entry, added, 0)
-        self._remember(target, known)
+        self._contents.put(target, known)
 
     def copy(self, source: str, target: str, index: int) -> None:
         """The file has the content of another one."""
@@ -141,38 +150,42 @@ class Ledger:
         if is_scratch(path):
             return
         entry = self.entries.get(path)
-        self._remember(path, None)
+        self._contents.put(path, None)
         if entry is None or (not entry.changed and entry.existed):
             self._touch(path, index).existed = True
         elif not entry.settled:
             self.entries[path] = Entry(existed=True)
 
     def restore_all(self) -> None:
-        """Whatever wasn't committed in the round is gone."""
-        for path, entry in list(self.entries.items()):
-            if entry.changed and not entry.settled and entry.existed is not False:
+        """Whatever wasn't committed in the round is gone, new files apart."""
+        tracked, self._tracked = self._tracked, {}
+        for path in tracked:
+            if (entry := self.entries[path]).changed and entry.existed is not False:
                 self.restore(path, entry.last_index)
 
     def settle(self) -> None:
         """The changes so far were committed."""
-        for entry in self.entries.values():
-            entry.settled = True
+        for path in self._unsettled:
+            self.entries[path].settled = True
+        self._unsettled, self._tracked = {}, {}
 
     def stash(self) -> None:
         """Uncommitted changes were put aside."""
-        self._stash = dict(self.entries)
+        self._stash = {path: self.entries[path] for path in self._tracked}
         self.restore_all()
 
     def unstash(self) -> None:
         """They are back."""
-        if self._stash is not None:
-            self.entries, self._stash = self._stash, None
+        self.entries.update(self._stash)
+        self._unsettled.update(dict.fromkeys(self._stash))
+        self._tracked.update(dict.fromkeys(self._stash))
+        self._stash = {}
 
     def undo(self, path: str) -> None:
         """The last replacement in the file was taken back."""
         entry = self.entries.get(path)
         if entry is not None and entry.edits:
-            old, new = entry.edits.pop()
+            old, new = _take(entry.edits, next(reversed(entry.edits)))
             added, removed = changed_lines(old, new)
             entry.added, entry.removed = entry.added - added, entry.removed - removed
             entry.changed = bool(entry.edits) or entry.added > 0 or entry.removed > 0
@@ -188,26 +201,47 @@ class Ledger:
     def _touch(self, path: str, index: int, existed: bool | None = None) -> Entry:
         entry = self.entries.get(path)
         if entry is None:
-            entry = self.entries[path] = Entry(existed=existed)
+            entry = self._enter(path, Entry(existed=existed))
+        elif not entry.exists:
+            self._enter(path, entry)
         elif not entry.changed and entry.existed is None:
             entry.existed = existed
         entry.changed, entry.last_index, entry.settled = True, index, False
+        self._unsettled[path] = None
+        if entry.existed is not False:
+            self._tracked[path] = None
+        return entry
+
+    def _enter(self, path: str, entry: Entry) -> Entry:
+        self.entries[path] = entry
+        for folder in _folders(path):
+            self._within.setdefault(folder, {})[path] = None
         return entry
 
     def _remove(self, path: str, entry: Entry, index: int) -> None:
         if entry.existed is None:
             entry.existed = True
         entry.exists, entry.changed, entry.last_index = False, True, index
-        entry.added, entry.edits = 0, []
-        self._remember(path, None)
+        entry.added, entry.edits = 0, {}
+        self._contents.put(path, None)
 
     def _count(self, entry: Entry, added: int, removed: int) -> None:
         entry.added += added
         entry.removed += removed
 
-    def _remember(self, path: str, content: str | None) -> None:
-        self._known.pop(path, None)
-        self._shown.pop(path, None)
-        if content is not None and len(content) <= self._room:
-            self._room -= len(content)
-            self._known[path] = content
+
+def _take(edits: dict[tuple[str, str], int], edit: tuple[str, str]) -> tuple[str, str]:
+    edits[edit] -= 1
+    if edits[edit] == 0:
+        del edits[edit]
+    return edit
+
+
+def _folders(path: str) -> Iterator[str]:
+    """The folders around a file, inside out."""
+    at = path.rfind("/")
+    for _ in range(_MAX_DEPTH):
+        if at <= 0:
+            return
+        yield path[:at]
+        at = path.rfind("/", 0, at)

@@ -11,7 +11,7 @@ from .linediff import changed_lines
 
 ChangeKind = Literal["edit", "create", "delete", "move"]
 
-_HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HUNK: Final = re.compile(r"@@ -\d+(?:,(\d{1,9}))? \+\d+(?:,(\d{1,9}))? @@")
 _SECTION: Final = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _GIT_HEADER: Final = re.compile(r'diff --git "?a/(.+?)"? "?b/(.+?)"?$')
 _BLOCK_START: Final = re.compile(r"^(?:<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL|HEAD)\b.*$")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ _NAME_KEYS: Final = ("tool_name", "tool", "function", "name")
 _ARGUMENT_KEYS: Final = ("args", "input", "arguments", "parameters")
 _OUTPUT_KEYS: Final = ("output", "result", "content")
 _TEXT_KEYS: Final = ("output", "text", "content", "result", "message", "error")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,9}")
 _EXIT_KEYS: Final = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
 _ENVELOPE_KEYS: Final = frozenset({"output", "stdout", "stderr", "metadata", *_EXIT_KEYS})
 _FAILED_STATES: Final = frozenset(
@@ -123,14 +125,15 @@ def message_text(payload: Mapping[str, Any]) -> str:
 
 
 def _exit_code(fields: Mapping[str, Any]) -> int | None:
-    for key in _EXIT_KEYS:
-        value = fields.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 12:
-            return int(value)
     metadata = fields.get("metadata")
-    return _exit_code(metadata) if isinstance(metadata, Mapping) else None
+    for part in (fields, metadata) if isinstance(metadata, Mapping) else (fields,):
+        for key in _EXIT_KEYS:
+            value = part.get(key)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+            if isinstance(value, str) and _INTEGER.fullmatch(value):
+                return int(value)
+    return None
 
 
 def _envelope(text: str) -> Mapping[str, Any] | None:

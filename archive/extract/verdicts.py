@@ -17,7 +17,8 @@ from .checks import CheckTool, judge
 from .commands import Invocation, names_any
 from .endings import Ending, read_ending
 from .runners import RUNNER_NAMES, may_be_script, tasks_of
-from .view import RoundView, ToolRun
+from .tool_run import ToolRun
+from .view import RoundView
 from .wrapped import judge_tasks
 
 _MAX_CALLS: Final = 300

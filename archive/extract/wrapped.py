@@ -14,7 +14,7 @@ from .commands import Invocation, invocations, program_name
 from .endings import Ending, sounds_bad
 from .runners import named_kind, strip_prefixes
 from .shell import parse_script
-from .view import ToolRun
+from .tool_run import ToolRun
 
 _ECHOED: Final = re.compile(
     r"^(?:\[[\w:.-]{1,40}\] )?(?:\$|>|\+|nox >|[\w.-]{1,30}: commands\[\d+\]>"

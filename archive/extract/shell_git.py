@@ -1,0 +1,69 @@
+"""Pure. Files that git removes, moves, restores and applies patches to."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .commands import Invocation
+from .paths import join
+from .shell_code import apply_patch
+from .shell_state import Shell
+
+_GIT_REMOVED: Final = re.compile(r"^rm '([^'\n]+)'$", re.MULTILINE)
+
+
+def edit_with_git(shell: Shell, call: Invocation) -> None:
+    words, here = list(call.words[1:]), shell.directory
+    while words and words[0].startswith("-"):
+        if words[0] == "-C" and len(words) > 1:
+            shell.directory = join(shell.directory, words[1])
+        words = words[2:] if words[0] in ("-C", "-c") else words[1:]
+    if words:
+        _git_command(shell, words[0], words[1:], call)
+    shell.directory = here
+
+
+def _git_command(shell: Shell, verb: str, words: list[str], call: Invocation) -> None:
+    ledger, index = shell.ledger, shell.run.index
+    plain = [w for w in words if not w.startswith("-")]
+    if verb == "rm":
+        if "--cached" not in words:
+            listed = _GIT_REMOVED.findall(shell.run.output[:100_000])
+            for path in shell.paths(listed or plain):
+                ledger.delete(path, index)
+    elif verb == "mv":
+        shell.transfer(plain, ledger.move)
+    elif verb == "apply" and not {"--check", "--stat", "--numstat"} & set(words):
+        apply_patch(shell, call)
+    elif verb in ("checkout", "restore"):
+        _git_restore(shell, verb, words, plain)
+    elif verb == "stash":
+        if plain[:1] in (["pop"], ["apply"]):
+            ledger.unstash()
+        elif plain[:1] in ([], ["push"], ["save"]):
+            ledger.stash()
+    elif verb == "reset" and "--hard" in words:
+        ledger.restore_all()
+    elif verb == "commit" and not shell.run.failed:
+        ledger.settle()
+
+
+def _git_restore(shell: Shell, verb: str, words: list[str], plain: list[str]) -> None:
+    if "--staged" in words and "--worktree" not in words:
+        return
+    if not {"-b", "-B", "-t", "--track", "--orphan", "--detach"}.isdisjoint(words):
+        return
+    sides = {"--theirs", "--ours"} & set(words)
+    if "--" in words:
+        files = words[words.index("--") + 1 :]
+    elif verb == "restore" or sides:
+        files = plain
+    else:
+        # `git checkout NAME`: a branch, unless it looks like a file.
+        files = [w for w in plain if "." in w.rsplit("/", 1)[-1] and not w.startswith("origin/")]
+        files = files if len(files) == len(plain) else []
+    for path in shell.paths(f for f in files if f not in (".", ":/")):
+        shell.ledger.restore(path, shell.run.index)
+    if any(f in (".", ":/") for f in files):
+        shell.ledger.restore_all()

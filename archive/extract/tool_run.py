@@ -1,0 +1,183 @@
+"""Pure. One tool call with its result, whatever the agent calls its tools."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from .commands import Invocation, invocations
+from .envelope import find_directory, unwrap
+from .payload import decode_json, is_failed, tool_output
+from .shell import parse_script
+from .text import clean_terminal
+
+_SCRIPT_KEYS: Final = ("command", "cmd", "script", "code", "commandLine", "CommandLine")
+_DIRECTORY_KEYS: Final = ("workdir", "cwd", "dir_path", "directory", "working_directory", "Cwd")
+_SHELL_TOOLS: Final = frozenset(
+    {
+        "bash", "shell", "exec_command", "run_shell_command", "execute_bash", "run", "run_command",
+        "run_terminal_cmd", "run_terminal_command", "terminal", "execute_command", "local_shell",
+        "sh", "command", "cmd", "powershell", "run_in_terminal", "container.exec", "exec",
+        "shell_command", "launch-process", "computer_terminal", "cmdrunaction", "console",
+        "run_bash", "bash_tool", "execute_shell", "shell_exec", "zsh", "runcommand",
+    }
+)  # fmt: skip
+_CODE_TOOLS: Final = frozenset(
+    {"run_ipython", "python", "ipython", "execute_ipython_cell", "run_python", "jupyter"}
+)
+_CONTINUATIONS: Final = frozenset(
+    {
+        "write_stdin", "bashoutput", "read_bash", "taskoutput", "get_terminal_output",
+        "read_terminal", "read-process", "bash_output", "command_status", "read_output",
+    }
+)  # fmt: skip
+_SESSION_KEYS: Final = ("session_id", "bash_id", "shellId", "shell_id", "task_id", "id", "terminal")
+_RUNNING: Final = re.compile(
+    r"Process running with session ID (\w+)"
+    r"|running in (?:the )?background with (?:ID|id):? ?(\w+)"
+    r"|started in background with shellId:? ?(\w+)"
+    r"|<shellId: ?(\w+)"
+)
+_REFUSED: Final = re.compile(
+    r"doesn't want to (?:proceed|take this action)|tool use was rejected|<tool_use_error>"
+    r"|[Rr]ejected by (?:the )?user|[Uu]ser (?:rejected|denied|declined|cancelled|aborted)"
+    r"|Permission to use \w+ (?:with command .{0,80} )?has been denied|requested permissions? to"
+    r"|^aborted by user|[Ss]ibling tool call errored|Request interrupted by user"
+    r"|[Oo]peration (?:was )?cancelled by (?:the )?user|[Tt]ool call (?:was )?(?:denied|cancelled)"
+    r"|blocked by (?:policy|a hook|hook)|command not allowed|is not allowed by policy"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """One tool call with its result.
+
+    `script` is the shell script it ran, `code` the Python it ran, `text` the arguments where they
+    were plain text (a patch). `index` is the place of the last event that belongs to it.
+    `exit_code` is None where nothing tells; `failed` says the call did not do what was asked.
+    """
+
+    index: int
+    tool: str
+    arguments: Mapping[str, Any]
+    text: str = ""
+    script: str = ""
+    code: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    completed: bool = True
+    failed: bool = False
+    refused: bool = False
+    directory: str = ""
+    _parsed: list[tuple[Invocation, ...]] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def calls(self) -> tuple[Invocation, ...]:
+        """The programs that the script runs, in order; parsed when first asked for."""
+        if not self._parsed:
+            self._parsed.append(tuple(invocations(parse_script(self.script))))
+        return self._parsed[0]
+
+
+class CallDraft:
+    """A call under assembly."""
+
+    __slots__ = ("arguments", "completed", "index", "payloads", "tool")
+
+    def __init__(self, index: int, tool: str, arguments: Any) -> None:
+        self.index, self.tool, self.arguments = index, tool, arguments
+        self.payloads: list[Mapping[str, Any]] = []
+        self.completed = False
+
+
+def finish_call(draft: CallDraft) -> ToolRun:
+    """The tool run that a call and its results, mostly one, amount to."""
+    tool = draft.tool.rsplit("__", 1)[-1].lower()
+    arguments, text = _as_mapping(draft.arguments)
+    script, code = _script_of(tool, draft.arguments, arguments, text)
+    outputs: list[str] = []
+    exit_code, failed = None, False
+    for payload in draft.payloads:
+        output, code_field = tool_output(payload)
+        outputs.append(output)
+        exit_code = code_field if code_field is not None else exit_code
+        failed = is_failed(payload)
+    raw = "\n".join(outputs)
+    refused = failed and _REFUSED.search(raw[:600]) is not None
+    directory = next((str(arguments[k]) for k in _DIRECTORY_KEYS if arguments.get(k)), "")
+    if script or code or text:
+        directory = directory or find_directory(raw)
+        raw, written = unwrap(raw)
+        exit_code = written if exit_code is None else exit_code
+        raw = clean_terminal(raw)
+    failed = failed or (exit_code is not None and exit_code != 0)
+    return ToolRun(
+        draft.index, tool, arguments, text, script, code, raw, exit_code,
+        draft.completed, failed, refused, directory,
+    )  # fmt: skip
+
+
+def continue_call(run: ToolRun, later: Sequence[ToolRun]) -> ToolRun:
+    """A background run, and what the calls that looked after it say about it."""
+    last = later[-1]
+    return replace(
+        run,
+        index=last.index,
+        output="\n".join([run.output, *(call.output for call in later)]),
+        exit_code=last.exit_code,
+        failed=last.failed,
+    )
+
+
+def background_name(run: ToolRun) -> str:
+    """The name under which a run goes on in the background, if it says so."""
+    head = run.output[:2000] if run.script else ""
+    if not ("unning" in head or "background" in head or "<shellId" in head):
+        return ""
+    match = _RUNNING.search(head)
+    return next(g for g in match.groups() if g) if match else ""
+
+
+def continued_name(run: ToolRun) -> str:
+    """The name of the background run that a call looks after, if it does."""
+    if run.tool not in _CONTINUATIONS:
+        return ""
+    named = run.arguments
+    return next((str(named[k]) for k in _SESSION_KEYS if named.get(k) is not None), "")
+
+
+def _as_mapping(value: Any) -> tuple[Mapping[str, Any], str]:
+    if isinstance(value, Mapping):
+        inner = value.get("input") or value.get("patch") or value.get("raw")
+        return value, inner if isinstance(inner, str) and len(value) == 1 else ""
+    if isinstance(value, str):
+        return {}, value
+    return {}, ""
+
+
+def _script_of(tool: str, raw: Any, arguments: Mapping[str, Any], text: str) -> tuple[str, str]:
+    if tool in _CODE_TOOLS:
+        return "", text or next((str(arguments[k]) for k in _SCRIPT_KEYS if arguments.get(k)), "")
+    if isinstance(raw, list):
+        return _join_argv(raw), ""
+    if tool in _SHELL_TOOLS and text and not text.startswith("*** Begin Patch"):
+        return text, ""
+    for key in _SCRIPT_KEYS[:3] if tool not in _SHELL_TOOLS else _SCRIPT_KEYS:
+        value = arguments.get(key)
+        if isinstance(value, list):
+            return _join_argv(value), ""
+        if isinstance(value, str) and value:
+            if value[:1] == "[" and isinstance(argv := decode_json(value), list):
+                return _join_argv(argv), ""
+            return value, ""
+    return "", ""
+
+
+def _join_argv(argv: list[Any]) -> str:
+    words = [str(word) for word in argv]
+    if len(words) == 3 and words[1] in ("-c", "-lc", "-ic", "-Command", "/c"):
+        return words[2]
+    return shlex.join(words)
