@@ -43,6 +43,7 @@ class Wire:
         self._pool_timeout: float | None = None
         self._deadline = _Deadline()
         self._used_at = 0.0
+        self._watching = False
 
     async def exchange(
         self, commands: Sequence[Command], *, timeout_s: float | None = None
@@ -69,6 +70,10 @@ class Wire:
             raise
         finally:
             self._deadline.end()
+        if (first := commands[0][0]) == "WATCH":
+            self._watching = True
+        elif first in ("MULTI", "UNWATCH"):
+            self._watching = False
         if stale:
             await self._forget_topology()
         return replies
@@ -92,12 +97,16 @@ class Wire:
     async def _usable(self) -> AbstractConnection:
         """The connection, opened anew when it has died while nobody used it.
 
-        Nothing has been sent on it yet, so this repeats no command.
+        Nothing has been sent on it yet, so this repeats no command. But a new connection watches
+        nothing: what follows a WATCH fails with the connection that holds it.
         """
-        if self._connection is not None:
-            idle_s = asyncio.get_running_loop().time() - self._used_at
-            if idle_s < _IDLE_S or not await _has_ended(self._connection):
-                return self._connection
+        if (connection := self._connection) is not None:
+            if connection.is_connected:
+                idle_s = asyncio.get_running_loop().time() - self._used_at
+                if idle_s < _IDLE_S or not await _has_ended(connection):
+                    return connection
+            if self._watching:
+                raise ConnectionError("the connection ended while it watched keys")
             await self.close()
         return await self._open()
 
@@ -125,6 +134,7 @@ class Wire:
     async def close(self) -> None:
         """Close the connection and give its place back to the pool; safe to repeat."""
         connection, self._connection = self._connection, None
+        self._watching = False
         if connection is None:
             return
         connection.socket_timeout = self._pool_timeout

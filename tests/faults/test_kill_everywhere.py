@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from support.doomed import BEFORE, SENT, Doom, Nursery
 from support.outcome import Outcome, lapse, outcome
 from support.redis_server import REDIS_7, REDIS_62, RedisServer
 from support.worker_process import Installation
+from worker.exit_codes import ExitCode
 
 KEYS = Keys("default")
 SETTINGS = {
@@ -31,6 +33,8 @@ SETTINGS = {
     "ARES_COMMIT_MAX_EVENTS": "50",
 }
 KILLED = -9
+GAVE_WAY = (ExitCode.DONE, ExitCode.UNAVAILABLE, ExitCode.BUSY)
+"""How `--once` ends whose connection is gone, or whose work another has done."""
 
 
 def send_work(producer: redis.Redis, first: int, last: int) -> None:
@@ -161,12 +165,38 @@ def test_a_worker_killed_when(stage: Stage, turn: str):
     die_and_go_on(stage, TURNS[turn])
 
 
+def freeze_and_go_on(stage: Stage, doom: Doom) -> None:
+    """One worker stops at a step for longer than its lease; another does everything meanwhile."""
+    stage.reset()
+    frozen = stage.nursery.freeze("run", "--once", doom=doom)
+    with stage.server.admin() as admin:
+        lapse(admin)
+        assert stage.work() == 0, stage.nursery.log()
+        admin.client_kill_filter(_type="normal", skipme=True)
+    assert stage.nursery.thaw(frozen) in GAVE_WAY, stage.nursery.log()
+    stage.check()
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_worker_frozen_when(stage: Stage, turn: str):
+    turned = replace(TURNS[turn], signal=signal.SIGSTOP)
+    freeze_and_go_on(stage, turned)
+
+
 @pytest.mark.chaos
 @pytest.mark.parametrize("when", [BEFORE, SENT])
 def test_a_worker_killed_at_any_step(stage: Stage, when: str):
     """Every packet and every system call on the archive, one death each."""
     for nth in range(1, len(stage.steps) + 1):
         die_and_go_on(stage, Doom(nth, when))
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("when", [BEFORE, SENT])
+def test_a_worker_frozen_at_any_step(stage: Stage, when: str):
+    """It wakes into a world where everything is done, and changes nothing."""
+    for nth in range(1, len(stage.steps) + 1):
+        freeze_and_go_on(stage, Doom(nth, when, signal=signal.SIGSTOP))
 
 
 @pytest.mark.chaos

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from .redis_server import die_with_parent
+from .waiting import eventually_sync
 
 BEFORE, SENT = "before", "sent"
 """Before the step happens; when it has happened and nobody has heard of it yet."""
@@ -82,6 +83,17 @@ class Nursery:
     ) -> int:
         """`start` and `wait`."""
         return self.wait(self.start(*args, doom=doom, **settings), timeout_s)
+
+    def freeze(self, *args: str, doom: Doom, timeout_s: float = 30) -> int:
+        """Start a command that stops at its step by SIGSTOP, and wait until it has."""
+        pid = self.start(*args, doom=doom)
+        eventually_sync(lambda: is_frozen(pid), timeout_s, hint=f"{args} reaches {doom}")
+        return pid
+
+    def thaw(self, pid: int, timeout_s: float = 60) -> int:
+        """Let a frozen process go on and wait for its end; its exit code."""
+        os.kill(pid, signal.SIGCONT)
+        return self.wait(pid, timeout_s)
 
     def steps(self) -> list[str]:
         """Names of the steps the last process reached."""
