@@ -1,1 +1,3 @@
 """Metrics, health and logs. Knows no domain package."""
+
+__all__: tuple[str, ...] = ()

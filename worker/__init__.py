@@ -1,1 +1,3 @@
 """The worker process and its command line."""
+
+__all__: tuple[str, ...] = ()
