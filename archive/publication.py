@@ -136,7 +136,7 @@ def plan_publication(
         if _holds_our_events(other, digest_of):
             return Adopt(other)
     newest = max((other.last_version for other in ours), default=0)
-    forked = any(_overlaps(other, record) for other in ours)
+    forked = not _fits([other for other in ours if other.epoch == record.epoch], record)
     epochs = (record.epoch, *(other.epoch for other in stored))
     return Publish(
         max(highest + 1, record.round),
@@ -215,9 +215,11 @@ def _holds_our_events(other: StoredRound, digest_of: DigestOf | None) -> bool:
     return digest_of(theirs.first_version, theirs.last_version) == theirs.events_digest
 
 
-def _overlaps(other: StoredRound, record: RoundRecord) -> bool:
-    return (
-        other.epoch == record.epoch
-        and 0 < other.first_version <= record.last_version
-        and record.first_version <= other.last_version
-    )
+def _fits(epoch: Sequence[StoredRound], record: RoundRecord) -> bool:
+    """Whether `record` shares no version with a round of its epoch, and meets the next later one.
+
+    Before later rounds it belongs to their epoch only where it leads up to them: rounds that
+    rotated away may have been of another life of the stream.
+    """
+    later = [other for other in epoch if other.last_version >= record.first_version > 0]
+    return not later or min(other.first_version for other in later) == record.last_version + 1

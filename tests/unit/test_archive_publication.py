@@ -125,6 +125,13 @@ def test_a_round_behind_later_ones_marks_the_folder_up_to_them():
     assert plan == Publish(4, 0, look_until=30)
 
 
+def test_a_round_that_does_not_lead_up_to_the_later_ones_may_be_of_another_life():
+    """Rounds 1 to 50 rotated away, Redis was reset: versions start again at 1."""
+    files = [stored(51, 501, 510), stored(52, 511, 520)]
+    plan = plan_publication(candidate(1, 1, 10), highest=52, stored=files, confirmed=True)
+    assert plan == Publish(53, 1, forked=True, look_until=520)
+
+
 def test_up_to_the_mark_a_round_is_looked_for_even_above_the_highest_number():
     there = stored(2, 11, 20)
     files = [there, stored(4, 1, 10)]
