@@ -1,0 +1,107 @@
+"""A second writer comes between two steps of the first, or runs as somebody else."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from archive import (
+    FileArchiveReader,
+    FileArchiveWriter,
+    PublicationConflict,
+    Published,
+    RoundRecord,
+)
+from archive.record_json import record_to_bytes
+from support.simulated_disk import FaultyDisk
+
+OURS = RoundRecord(
+    1,
+    "fix",
+    "ours",
+    stream_id="s",
+    tenant_id="default",
+    first_version=1,
+    last_version=10,
+    events_digest="aa" * 32,
+)
+STEPS = ["names", "create", "write", "sync", "link"]
+
+
+def interrupted(tmp_path: Path, step: str, meanwhile: Callable[[], object]) -> FileArchiveWriter:
+    """A writer that is stopped at its first `step` until `meanwhile` has run."""
+    pending = [meanwhile]
+
+    def hook(name: str, args: object) -> None:
+        if name == step and pending:
+            pending.pop()()
+
+    return FileArchiveWriter(tmp_path, disk=FaultyDisk(hook))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_same_round_written_meanwhile_is_found_and_its_bytes_stay(tmp_path, step):
+    theirs = replace(OURS, summary="as another release extracts it")
+    other = FileArchiveWriter(tmp_path)
+    writer = interrupted(tmp_path, step, lambda: other.record(theirs))
+    assert writer.record(OURS) == Published(1, 0, 10, "found")
+    path = tmp_path / "default/s/round_1.json"
+    assert path.read_bytes() == record_to_bytes(theirs)
+    assert [p.name for p in path.parent.iterdir()] == ["round_1.json"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_another_round_written_meanwhile_keeps_its_number_and_both_stay(tmp_path, step):
+    theirs = replace(OURS, events_digest="bb" * 32)
+    other = FileArchiveWriter(tmp_path)
+    writer = interrupted(tmp_path, step, lambda: other.record(theirs))
+    with pytest.raises(PublicationConflict):
+        writer.record(OURS)
+    assert writer.record(OURS, confirmed=True).round == 2
+    reader = FileArchiveReader(tmp_path)
+    assert [reader.read("s", n).events_digest[:2] for n in (1, 2)] == ["bb", "aa"]
+
+
+def test_in_a_batch_what_follows_a_round_lost_to_another_writer_is_not_written(tmp_path):
+    theirs = replace(OURS, events_digest="bb" * 32)
+    other = FileArchiveWriter(tmp_path)
+    writer = interrupted(tmp_path, "link", lambda: other.record(theirs))
+    later = replace(OURS, round=2, first_version=11, last_version=20)
+    results = writer.record_many([OURS, later])
+    assert [type(result) for result in results] == [PublicationConflict] * 2
+    assert [p.name for p in (tmp_path / "default/s").iterdir()] == ["round_1.json"]
+
+
+def as_somebody(user: int, action: Callable[[], object]) -> None:
+    """Do `action` in a process of that user, in group 3000, with a strict umask."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(3_000)
+            os.setuid(user)
+            os.umask(0o077)
+            action()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_workers_and_readers_of_one_group_share_an_archive_whatever_the_umask():
+    with tempfile.TemporaryDirectory() as name:
+        archive = Path(name)
+        os.chown(archive, 1_000, 3_000)
+        archive.chmod(0o2770)
+        as_somebody(1_000, lambda: FileArchiveWriter(archive).record(OURS))
+
+        def read() -> None:
+            assert FileArchiveReader(archive).search("ours") == [OURS]
+
+        as_somebody(2_000, read)
