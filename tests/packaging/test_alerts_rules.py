@@ -157,7 +157,10 @@ def test_each_alert_has_a_section_of_the_runbook(name: str) -> None:
 
 @pytest.mark.parametrize("page", [RUNBOOK, OPERATIONS, CHART / "rules" / "alerts.yaml"])
 def test_every_command_a_person_is_told_to_run_exists(page: Path) -> None:
-    told = re.findall(r"`ares-worker ([a-z]+)(?: ([a-z]+)\b)?", page.read_text("utf-8"))
+    told = re.findall(
+        r"`ares-worker ([a-z]+)(?: ([a-z]+)\b)?", " ".join(page.read_text("utf-8").split())
+    )
+    assert told
     for command, inner in told:
         found = cli.get_command(click.Context(cli), command)
         assert found, command
