@@ -8,16 +8,16 @@ unknown. Each of the three has its place below.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from redis.exceptions import ExecAbortError
 
 from .backoff import Backoff
 from .clock import Clock
+from .commit_batch import Batch, Outcome, Outcomes, torn_streams
 from .errors import (
-    AresError,
     LeaseLost,
     OutcomeUnknown,
     StoreUnavailable,
@@ -27,22 +27,12 @@ from .errors import (
 from .failures import error_code, translate
 from .keys import Keys
 from .lease import Guard
-from .plan import COMPACTED, Append, Head, StreamPlan, StreamWrite, plan_stream, write_commands
+from .plan import COMPACTED, Append, Head, StreamWrite, plan_stream, write_commands
 from .wire import Command, Reply, Wire, checked
 
-Outcome = int | AresError
-"""Version of an append's last event, or why it was not appended."""
-
+_REMEMBERED: Final = 10_000
 _CONTENTION: Final = Backoff(base_s=0.001, cap_s=0.05)
 _RECONNECT: Final = Backoff(base_s=0.05, cap_s=1.0)
-
-
-class TornCommit(StreamCorrupted):
-    """EXEC ran, and this stream's part of it failed: a foreign entry stands above its head.
-
-    What was committed beside the events (removal from the inbox) has happened; the events have
-    not. Whoever holds them must put them where nothing is lost.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +41,6 @@ class CommitPolicy:
 
     contention_attempts: int = 200
     recovery_attempts: int = 8
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Appends on their way, by stream, with what earlier attempts left to find out.
-
-    `unknown` are writes whose EXEC got no answer: each may have run, or may still.
-    """
-
-    appends: dict[str, list[tuple[int, Append]]]
-    attempts: int = 0
-    heads: dict[str, Head] = field(default_factory=dict)
-    unknown: dict[str, StreamWrite] = field(default_factory=dict)
-
-    def part(self, streams: Iterable[str]) -> _Batch:
-        """The same batch for some of its streams."""
-        chosen = {stream: self.appends[stream] for stream in streams}
-        unknown = {name: write for name, write in self.unknown.items() if name in chosen}
-        return _Batch(chosen, self.attempts, unknown=unknown)
-
-
-class _Outcomes:
-    """One outcome per append of a `commit`, filled in as they become known."""
-
-    def __init__(self, count: int) -> None:
-        self._outcomes: list[Outcome] = [0] * count
-
-    def settle(self, indexed: Iterable[tuple[int, Append]], outcome: Outcome) -> None:
-        for index, _ in indexed:
-            self._outcomes[index] = outcome
-
-    def settle_plan(self, indexed: Sequence[tuple[int, Append]], plan: StreamPlan) -> None:
-        for (index, _), outcome in zip(indexed, plan.outcomes, strict=True):
-            self._outcomes[index] = outcome
-
-    def all(self) -> list[Outcome]:
-        return self._outcomes
 
 
 class Committer:
@@ -107,11 +60,11 @@ class Committer:
         then gets that failure, and rotating the lease tells what happened. Without one the log
         is read back until the outcome is known.
         """
-        outcomes = _Outcomes(len(appends))
+        outcomes = Outcomes(len(appends))
         grouped: dict[str, list[tuple[int, Append]]] = {}
         for index, append in enumerate(appends):
             grouped.setdefault(append.stream, []).append((index, append))
-        waiting = [_Batch(grouped)]
+        waiting = [Batch(grouped)]
         while waiting:
             batch = waiting.pop()
             try:
@@ -126,9 +79,7 @@ class Committer:
                 break
         return outcomes.all()
 
-    async def _attempt(
-        self, batch: _Batch, outcomes: _Outcomes, guard: Guard | None
-    ) -> list[_Batch]:
+    async def _attempt(self, batch: Batch, outcomes: Outcomes, guard: Guard | None) -> list[Batch]:
         """Try once; returns what is left to try."""
         heads = await self._watch(list(batch.appends), guard)
         await self._read_back(batch, heads, outcomes)
@@ -141,12 +92,12 @@ class Committer:
         replies = await self._execute(writes, batch, guard)
         if replies is None:
             return await self._after_lost_race(batch, outcomes)
-        for stream, failure in _torn(writes, replies, self._keys).items():
+        for stream, failure in torn_streams(writes, replies, self._keys).items():
             outcomes.settle(batch.appends[stream], failure)
         return []
 
     def _plan(
-        self, batch: _Batch, heads: dict[str, tuple[Head, Reply]], outcomes: _Outcomes
+        self, batch: Batch, heads: dict[str, tuple[Head, Reply]], outcomes: Outcomes
     ) -> list[StreamWrite]:
         """Line the appends up behind the heads; conflicts are settled here."""
         now_ms = self._clock()
@@ -189,7 +140,7 @@ class Committer:
         }
 
     async def _all_fit(
-        self, batch: _Batch, heads: dict[str, tuple[Head, Reply]], outcomes: _Outcomes
+        self, batch: Batch, heads: dict[str, tuple[Head, Reply]], outcomes: Outcomes
     ) -> bool:
         """Whether every log is as long as its head says; quarantines those that really aren't.
 
@@ -232,7 +183,7 @@ class Committer:
         return f"its log has {length} entries where its head says {expected}"
 
     async def _execute(
-        self, writes: Sequence[StreamWrite], batch: _Batch, guard: Guard | None
+        self, writes: Sequence[StreamWrite], batch: Batch, guard: Guard | None
     ) -> list[Reply] | None:
         """Run the transaction; its replies, or None when a watched key had changed."""
         commands = [command for write in writes for command in write_commands(write, self._keys)]
@@ -248,7 +199,7 @@ class Committer:
         executed: list[Reply] | None = checked(replies[-1])
         return executed if executed is None else executed[len(renewal) :]
 
-    def _again(self, batch: _Batch, outcomes: _Outcomes) -> list[_Batch]:
+    def _again(self, batch: Batch, outcomes: Outcomes) -> list[Batch]:
         """The batch for another attempt, or nothing when it has had its share of them."""
         batch.attempts += 1
         if batch.attempts < self._policy.contention_attempts:
@@ -261,7 +212,7 @@ class Committer:
             outcomes.settle(indexed, failure)
         return []
 
-    async def _after_lost_race(self, batch: _Batch, outcomes: _Outcomes) -> list[_Batch]:
+    async def _after_lost_race(self, batch: Batch, outcomes: Outcomes) -> list[Batch]:
         """Part the streams whose head moved from the others; halve what can't be told apart."""
         again = self._again(batch, outcomes)
         if not again:
@@ -282,8 +233,8 @@ class Committer:
         return [batch.part(moved), batch.part(stream for stream in streams if stream not in moved)]
 
     async def _after_failure(
-        self, batch: _Batch, outcomes: _Outcomes, failure: StoreUnavailable
-    ) -> list[_Batch]:
+        self, batch: Batch, outcomes: Outcomes, failure: StoreUnavailable
+    ) -> list[Batch]:
         """Go on after a failed connection where that can settle the outcome; else give up."""
         batch.attempts += 1
         # A fresh connection is worth one try: an idle one may have died long ago.
@@ -297,7 +248,7 @@ class Committer:
         return []
 
     async def _read_back(
-        self, batch: _Batch, heads: dict[str, tuple[Head, Reply]], outcomes: _Outcomes
+        self, batch: Batch, heads: dict[str, tuple[Head, Reply]], outcomes: Outcomes
     ) -> None:
         """Settle writes of unknown outcome: is our first event where it would have been put?
 
@@ -319,28 +270,8 @@ class Committer:
                 del batch.appends[stream]
 
 
-def _torn(
-    writes: Sequence[StreamWrite], replies: Sequence[Reply], keys: Keys
-) -> dict[str, StreamCorrupted]:
-    """Streams with an error among the replies to their commands."""
-    torn: dict[str, StreamCorrupted] = {}
-    if not any(isinstance(reply, Exception) for reply in replies):
-        return torn
-    position = 0
-    for write in writes:
-        count = len(write_commands(write, keys))
-        errors = [r for r in replies[position : position + count] if isinstance(r, Exception)]
-        if errors:
-            torn[write.stream] = TornCommit(write.stream, f"EXEC failed in part: {errors[0]}")
-        position += count
-    return torn
-
-
 def _remember(cache: dict[str, int], stream: str, compacted_version: int) -> None:
     """Keep a bounded number of compacted versions, dropping the oldest."""
     cache[stream] = compacted_version
     while len(cache) > _REMEMBERED:
         cache.pop(next(iter(cache)))
-
-
-_REMEMBERED: Final = 10_000

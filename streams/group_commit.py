@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from .commit import Committer, Outcome
+from .commit import Committer
+from .commit_batch import Outcome
 from .errors import AresError
 from .plan import Append, BatchLimits, split_batches
 

@@ -16,8 +16,9 @@ from streams.errors import AresError, StreamCorrupted
 from .archiver import ArchiverFacts
 from .archiving import Archived, UnbuildableRound
 from .compactor import Compacted
+from .inbox_commit import Sequenced
 from .janitor import Tidied
-from .sequencer import LEASE, Sequenced
+from .sequencer import LEASE
 
 _log = logging.getLogger("ares.worker")
 

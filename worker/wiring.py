@@ -31,6 +31,8 @@ from .archiver import Archiver, ArchiverPolicy
 from .archiving import ArchivingPolicy, StreamArchiver
 from .compaction_plan import CompactionPolicy
 from .compactor import Compactor
+from .inbox_commit import InboxPolicy
+from .inbox_reader import PagePolicy
 from .janitor import Janitor, JanitorPolicy
 from .parts import ArchiverPart, CompactionPart, DueStreams, JanitorPart, SequencerPart
 from .pipeline import TenantPipeline
@@ -183,23 +185,19 @@ def _sequencer(store: RedisEventStore, settings: Settings) -> Sequencer:
     # Lease and commits share a connection: a renewal can't fall between WATCH and EXEC.
     wire = store.wires.dedicated()
     sequencer = settings.sequencer
-    return Sequencer(
-        wire,
-        store.committer(wire),
-        store.keys,
-        limits=store.options.limits,
-        batch=store.options.batch,
-        policy=SequencerPolicy(
-            page=sequencer.page,
-            max_page_bytes=sequencer.max_page_bytes,
-            lease_ttl_ms=sequencer.lease_ttl_ms,
+    policy = SequencerPolicy(
+        inbox=InboxPolicy(
+            limits=store.options.limits,
+            batch=store.options.batch,
             seen_window_s=sequencer.seen_window_s,
-            poison_attempts=sequencer.poison_attempts,
             dead_max=settings.retention.dead_max,
-            block_ms=settings.redis.block_ms,
         ),
-        clock=store.clock,
+        page=PagePolicy(sequencer.page, sequencer.max_page_bytes),
+        lease_ttl_ms=sequencer.lease_ttl_ms,
+        poison_attempts=sequencer.poison_attempts,
+        block_ms=settings.redis.block_ms,
     )
+    return Sequencer(wire, store.committer(wire), store.keys, policy, store.clock)
 
 
 def _archiver(store: RedisEventStore, settings: Settings) -> Archiver:

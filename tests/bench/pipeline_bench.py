@@ -19,7 +19,6 @@ from bench.measure import Bench, Row, Stopwatch, interleaved
 from streams.event import Event
 from streams.feed import ARCHIVERS, FeedGroup
 from streams.keys import Keys
-from streams.plan import BatchLimits
 from streams.redis_store import RedisEventStore
 from worker.archiver import Archiver, ArchiverPolicy
 from worker.archiving import ArchivingPolicy, StreamArchiver
@@ -107,15 +106,8 @@ async def sequencing(bench: Bench, url: str, client: redis.asyncio.Redis) -> Row
 def new_sequencer(store: RedisEventStore) -> Sequencer:
     """A sequencer with the default policy."""
     wire = store.wires.dedicated()
-    return Sequencer(
-        wire,
-        store.committer(wire),
-        store.keys,
-        limits=store.options.limits,
-        batch=BatchLimits(),
-        policy=SequencerPolicy(),
-        clock=store.clock,
-    )
+    committer = store.committer(wire)
+    return Sequencer(wire, committer, store.keys, SequencerPolicy(), store.clock)
 
 
 async def archiving(bench: Bench, url: str) -> Row:

@@ -10,6 +10,8 @@ from streams.integrity import verify_stream_integrity
 from streams.plan import BatchLimits
 from streams.redis_store import StoreOptions
 from support.workshop import Workshop, drain
+from worker.inbox_commit import Sequenced
+from worker.inbox_reader import PagePolicy
 
 
 async def dead(workshop: Workshop) -> list[dict[bytes, bytes]]:
@@ -261,7 +263,7 @@ async def test_a_page_is_halved_once_it_was_too_large(workshop: Workshop):
     for number in range(8):
         await workshop.xadd("s", "x", {"n": number, "text": "x" * 2_000})
 
-    facts = await drain(workshop.sequencer(max_page_bytes=8_000))
+    facts = await drain(workshop.sequencer(page=PagePolicy(bytes=8_000)))
 
     assert sum(item.events for item in facts) == 8
     assert all(item.events <= 4 for item in facts[1:])
@@ -277,10 +279,10 @@ async def test_a_holder_that_vanished_is_counted_and_the_poison_gives_itself_awa
     for _ in range(3):
         dying = workshop.sequencer(poison_attempts=5)
         await dying._settle()
-        assert await dying._acquire(_facts())
+        assert await dying._acquire(Sequenced())
         if dying._careful:
-            page = await dying._read(b"-", 1)
-            await dying._count_attempt(page[0][0])
+            first = await dying._inbox.first()
+            await dying._count_attempt(first[0])
         await workshop.client.delete(keys.lease("sequencer"))
 
     await drain(workshop.sequencer(poison_attempts=5))
@@ -290,12 +292,6 @@ async def test_a_holder_that_vanished_is_counted_and_the_poison_gives_itself_awa
     assert letter[b"code"] == b"poison"
     [event] = await workshop.store().read("s")
     assert event.payload == {"n": 1}
-
-
-def _facts():
-    from worker.sequencer import Sequenced
-
-    return Sequenced()
 
 
 async def test_an_entry_dated_beyond_any_calendar_is_sequenced(workshop: Workshop):

@@ -20,10 +20,12 @@ from worker.archiver import Archiver, ArchiverFacts, ArchiverPolicy
 from worker.archiving import ArchivingPolicy, StreamArchiver
 from worker.compaction_plan import CompactionPolicy
 from worker.compactor import Compactor, Summarizer
+from worker.inbox_commit import InboxPolicy, Sequenced
+from worker.inbox_reader import PagePolicy
 from worker.janitor import Janitor, JanitorPolicy
 from worker.retirement import Retirement, RetirementPolicy
 from worker.rounds import RoundLimits
-from worker.sequencer import Sequenced, Sequencer, SequencerPolicy
+from worker.sequencer import Sequencer, SequencerPolicy
 
 
 @dataclass(slots=True)
@@ -57,20 +59,16 @@ class Workshop:
         self.stack.push_async_callback(store.close)
         return store
 
-    def sequencer(self, **policy: Any) -> Sequencer:
+    def sequencer(
+        self, *, dead_max: int = 100_000, page: PagePolicy | None = None, **policy: Any
+    ) -> Sequencer:
         """A sequencer with a connection of its own; `policy` as of `SequencerPolicy`."""
         store = self.store()
         wire = store.wires.dedicated()
         self.stack.push_async_callback(wire.close)
-        return Sequencer(
-            wire,
-            store.committer(wire),
-            store.keys,
-            limits=self.options.limits,
-            batch=self.options.batch,
-            policy=SequencerPolicy(**policy),
-            clock=self.clock,
-        )
+        inbox = InboxPolicy(limits=self.options.limits, batch=self.options.batch, dead_max=dead_max)
+        chosen = SequencerPolicy(inbox=inbox, page=page or PagePolicy(), **policy)
+        return Sequencer(wire, store.committer(wire), store.keys, chosen, self.clock)
 
     async def sequence(self) -> None:
         """Sequence what is in the inbox, then let another sequencer have the lease."""
