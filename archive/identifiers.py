@@ -59,7 +59,7 @@ _UUID: Final = re.compile(
 )
 _ADDRESS: Final = re.compile(rf"(?<![\w.:/-]){_IPV4}(?::{_PORT})?(?![\w:]|\.\d)")
 _HOST_PORT: Final = re.compile(
-    rf"(?<![\w.:/@-])(?:localhost|(?:[a-z0-9-]{{1,63}}\.){{1,6}}[a-z]{{2,12}}):{_PORT}(?![\w:.-])",
+    rf"(?<![\w.:/@-])(?:localhost|(?:[a-z0-9-]{{1,63}}\.){{1,6}}[a-z]{{2,12}}):{_PORT}(?![\w:-]|\.\w)",
 )
 _DOTTED: Final = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
 _PORT_LIKE: Final = re.compile(r"[a-z]:\d")

@@ -27,7 +27,7 @@ from .screen_rules import (
     RULES,
 )
 
-_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}={0,2}")
+_ENCODED: Final = re.compile(r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))[A-Za-z0-9+/_-]{40,}={0,2}")
 _DISCORD_LIKE: Final = re.compile(r"[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
 _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _NEEDLES: Final = tuple(sorted({n for rule in RULES for n in rule.needles} | {"PRIVATE", "%"}))

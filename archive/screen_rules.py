@@ -21,7 +21,8 @@ class CredentialRule:
     pattern: re.Pattern[str]
 
 
-_LEFT: Final = r"(?<![A-Za-z0-9_-])"
+# No letter before a prefix, but for one that belongs to an escape: `\n`, `%0A`.
+_LEFT: Final = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
 _RIGHT: Final = r"(?![A-Za-z0-9_-])"
 
 
@@ -41,8 +42,9 @@ RULES: Final[tuple[CredentialRule, ...]] = (
     _token("google-api-key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
     _token("google-oauth-secret", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{28}"),
     _token("google-oauth-token", "ya29.", r"ya29\.[A-Za-z0-9_-]{20,1000}"),
-    _rule("azure-storage-key", "AccountKey=", r"AccountKey=(?P<secret>[A-Za-z0-9+/]{60,100}={0,2}"
-                                              r")"),
+    _rule(
+        "azure-storage-key", "AccountKey=", r"AccountKey=(?P<secret>[A-Za-z0-9+/]{60,100}={0,2})"
+    ),
     _rule("azure-client-secret", "Q~", r"(?<![\w~.-])[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}"),
     _token("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
     _token("alibaba-key", "LTAI", r"LTAI[A-Za-z0-9]{17,21}"),
@@ -57,11 +59,13 @@ RULES: Final[tuple[CredentialRule, ...]] = (
     _token("doppler-token", "dp.pt. dp.st.", r"dp\.(?:pt|st\.\w{1,40})\.[A-Za-z0-9]{40,44}"),
     # Code hosts and package registries
     _token(
-        "github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
+        "github-token",
+        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
         r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}",
     ),
     _token(
-        "gitlab-token", "glpat- gldt- glrt- glcbt- glptt- glsoat- glagent- gloas-",
+        "gitlab-token",
+        "glpat- gldt- glrt- glcbt- glptt- glsoat- glagent- gloas-",
         r"gl(?:pat|dt|rt|cbt|ptt|soat|agent|oas)-[A-Za-z0-9_.-]{20,255}",
     ),
     _token("bitbucket-token", "ATBB ATCTT3", r"ATBB[A-Za-z0-9]{32}|ATCTT3[A-Za-z0-9_=-]{100,300}"),
@@ -76,30 +80,41 @@ RULES: Final[tuple[CredentialRule, ...]] = (
     _token("anthropic-key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{24,200}"),
     _token("openrouter-key", "sk-or-", r"sk-or-v1-[a-f0-9]{64}"),
     _token(
-        "openai-key", "sk-",
+        "openai-key",
+        "sk-",
         r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,250}"
         r"|sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"
         r"|sk-(?=[A-Za-z]{0,40}[0-9])(?=[0-9a-z]{0,40}[A-Z])[A-Za-z0-9]{32,64}",
     ),
     _token("model-key", "sk-", r"sk-[a-f0-9]{32}(?:[a-f0-9]{16,32})?"),
-    _token("huggingface-token", "hf_", r"hf_[A-Za-z]{34}|hf_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{34,40"
-                                       r"}"),
+    _token(
+        "huggingface-token", "hf_", r"hf_[A-Za-z]{34}|hf_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{34,40}"
+    ),
     _token("replicate-token", "r8_", r"r8_[A-Za-z0-9]{37}"),
     _token("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{40,60}"),
     _token("perplexity-key", "pplx-", r"pplx-[A-Za-z0-9]{40,60}"),
     _token("xai-key", "xai-", r"xai-[A-Za-z0-9]{60,100}"),
     _token("langsmith-key", "lsv2_", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
     # Chat and mail
-    _token("slack-token", "xox xapp- xoxe.", r"xox[abeoprs]-(?:[A-Za-z0-9]{1,20}-){0,4}[A-Za-z0-9-]"
-                                             r"{10,250}"
-                                             r"|xapp-\d-[A-Z0-9]{8,14}-\d{8,16}-[a-f0-9]{60,70}"
-                                             r"|xoxe\.xox[bp]-\d-[A-Za-z0-9]{100,300}"),
-    _rule("slack-webhook", "hooks.slack.com",
-          r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/_-]{20,120})"),
-    _token("discord-token", ".", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40"
-                                 r"}"),
-    _rule("discord-webhook", "/api/webhooks/",
-          r"discord(?:app)?\.com/api/webhooks/\d{15,22}/(?P<secret>[A-Za-z0-9_-]{40,80})"),
+    _token(
+        "slack-token",
+        "xox xapp- xoxe.",
+        r"xox[abeoprs]-(?:[A-Za-z0-9]{1,20}-){0,4}[A-Za-z0-9-]{10,250}"
+        r"|xapp-\d-[A-Z0-9]{8,14}-\d{8,16}-[a-f0-9]{60,70}|xoxe\.xox[bp]-\d-[A-Za-z0-9]{100,300}",
+    ),
+    _rule(
+        "slack-webhook",
+        "hooks.slack.com",
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/_-]{20,120})",
+    ),
+    _token(
+        "discord-token", ".", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"
+    ),
+    _rule(
+        "discord-webhook",
+        "/api/webhooks/",
+        r"discord(?:app)?\.com/api/webhooks/\d{15,22}/(?P<secret>[A-Za-z0-9_-]{40,80})",
+    ),
     _token("telegram-token", ":AA", r"\d{8,10}:AA[A-Za-z0-9_-]{33}"),
     _token("twilio-key", "SK", r"SK[a-f0-9]{32}"),
     _token("sendgrid-key", "SG.", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"),
@@ -107,12 +122,21 @@ RULES: Final[tuple[CredentialRule, ...]] = (
     _token("mailchimp-key", "-us", r"[a-f0-9]{32}-us\d{1,2}"),
     _token("resend-key", "re_", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}"),
     # Payment and commerce
-    _token("stripe-key", "_live_ _test_ whsec_",
-           r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9+/=]{24,80}"),
-    _token("square-token", "sq0 EAAA", r"sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,50}"
-                                       r"|EAAA[A-Za-z0-9_-]{60,64}"),
-    _token("paypal-token", "access_token$", r"access_token\$(?:production"
-                                            r"|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}"),
+    _token(
+        "stripe-key",
+        "_live_ _test_ whsec_",
+        r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9+/=]{24,80}",
+    ),
+    _token(
+        "square-token",
+        "sq0 EAAA",
+        r"sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,50}|EAAA[A-Za-z0-9_-]{60,64}",
+    ),
+    _token(
+        "paypal-token",
+        "access_token$",
+        r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}",
+    ),
     _token("shopify-token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
     # Work tools and monitoring
     _token("linear-key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{40,64}"),
@@ -120,33 +144,54 @@ RULES: Final[tuple[CredentialRule, ...]] = (
     _token("figma-token", "figd_", r"figd_[A-Za-z0-9_-]{40,60}"),
     _token("postman-key", "PMAK-", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
     _token("newrelic-key", "NRAK- NRII-", r"NR(?:AK|II)-[A-Za-z0-9_-]{27,32}"),
-    _token("grafana-token", "glc_ glsa_", r"glc_[A-Za-z0-9+/=]{32,400}|glsa_[A-Za-z0-9]{32}_[A-Fa-f"
-                                          r"0-9]{8}"),
-    _token("sentry-token", "sntrys_ sntryu_", r"sntrys_[A-Za-z0-9+/=_-]{40,400}"
-                                              r"|sntryu_[a-f0-9]{64}"),
+    _token(
+        "grafana-token",
+        "glc_ glsa_",
+        r"glc_[A-Za-z0-9+/=]{32,400}|glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}",
+    ),
+    _token(
+        "sentry-token", "sntrys_ sntryu_", r"sntrys_[A-Za-z0-9+/=_-]{40,400}|sntryu_[a-f0-9]{64}"
+    ),
     _token("tailscale-key", "tskey-", r"tskey-[a-z]{1,12}-[A-Za-z0-9]{8,24}-[A-Za-z0-9]{16,48}"),
     # Shapes of any issuer
-    _token("jwt", "eyJ", r"eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{10,1"
-                         r"000}"),
-    _rule(
-        "url-password", "://",
-        r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s:/@\"'<>\\]{0,80}:(?P<secret>[^\s/@\"'<>\\$*{]{3,200})@(?=[A-Za-z0-9\[])",
+    _token(
+        "jwt",
+        "eyJ",
+        r"eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{10,1000}",
     ),
     _rule(
-        "url-token", "=",
+        "url-password",
+        "://",
+        r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s:/@\"'<>\\]{0,80}:"
+        r"(?P<secret>[^\s/@\"'<>\\$*{]{3,200})@(?=[A-Za-z0-9\[])",
+    ),
+    _rule(
+        "url-token",
+        "=",
         r"[?&](?:access_token|auth_token|api_?key|token|sig|signature|secret|X-Amz-Signature"
-        r"|code_verifier)=(?P<secret>[A-Za-z0-9%._~+/=-]{16,1000})", re.IGNORECASE,
+        r"|code_verifier)=(?P<secret>[A-Za-z0-9%._~+/=-]{16,1000})",
+        re.IGNORECASE,
     ),
     _rule(
-        "authorization", "uthorization UTHORIZATION",
+        "authorization",
+        "uthorization UTHORIZATION",
         r"\bauthorization[\"'\\]{0,6}\s{0,3}[:=]\s{0,3}[\"'\\]{0,6}(?:bearer|basic|token"
-        r"|apikey)\s{1,3}(?P<secret>[A-Za-z0-9+/=._~-]{8,4000})", re.IGNORECASE,
+        r"|apikey)\s{1,3}(?P<secret>[A-Za-z0-9+/=._~-]{8,4000})",
+        re.IGNORECASE,
     ),
-    _rule("bearer", "earer EARER", r"\bbearer\s{1,3}(?P<secret>(?=[A-Za-z._~+/-]{0,60}\d)"
-          r"[A-Za-z0-9._~+/-]{20,4000}={0,2})", re.IGNORECASE),
-    _rule("basic-auth", "-u --user", r"\bcurl\b[^\n|;]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{"
-                                     r"1,80}:(?P<secret>[^\s\"'$]{3,200})"),
-)  # fmt: skip
+    _rule(
+        "bearer",
+        "earer EARER",
+        r"\bbearer\s{1,3}(?P<secret>(?=[A-Za-z._~+/-]{0,60}\d)[A-Za-z0-9._~+/-]{20,4000}={0,2})",
+        re.IGNORECASE,
+    ),
+    _rule(
+        "basic-auth",
+        "-u --user",
+        r"\bcurl\b[^\n|;]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,80}:"
+        r"(?P<secret>[^\s\"'$]{3,200})",
+    ),
+)
 
 _KEY_NAME: Final = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 KEY_BEGIN: Final = re.compile("-----BEGIN " + _KEY_NAME)

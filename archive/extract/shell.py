@@ -11,16 +11,14 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from .shell_skip import IN_DOUBLE, read_body, skip_substitution
+
 _PLAIN: Final = re.compile(r"[^\s'\"\\$`;&|<>()]+")
 _BLANK: Final = re.compile(r"(?:[ \t\r\f\v]|\\\n)+")
 _REDIRECT: Final = re.compile(r"&>>|&>|<<<|<<-|<<|>>|>\||>&|<&|<>|>|<")
 _OPERATOR: Final = re.compile(r"&&|\|\||;;|\|&|[;&|\n()]")
-_SPECIAL: Final = re.compile(r"['\"\\()`]|<<-?\s*['\"\\]?[A-Za-z_]")
-_IN_DOUBLE: Final = re.compile(r"[\"\\`$]")
-_DELIMITER: Final = re.compile(r"<<-?\s*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([\w.-]+))")
 _ANSI_C: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _KEYWORDS: Final = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{"})
-_MAX_NESTING: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,8 @@ class _Parser:
         if match[0] == "\n":
             for redirects, place in self._waiting:
                 old = redirects[place]
-                body, self._at = self._body(self._at, old.target, old.operator == "<<-")
+                tabs = old.operator == "<<-"
+                body, self._at = read_body(self._text, self._at, old.target, strip_tabs=tabs)
                 redirects[place] = Redirect(old.operator, old.target, body)
             self._waiting = []
         return True
@@ -109,7 +108,7 @@ class _Parser:
         operator = match[0]
         if text[match.end() : match.end() + 1] == "(" and operator in ("<", ">"):
             start = self._at
-            self._at = self._skip_substitution(match.end() + 1, 0)
+            self._at = skip_substitution(text, match.end() + 1)
             self._words.append(text[start : self._at])
             return True
         if self._words and self._words[0] == "[[":
@@ -127,19 +126,6 @@ class _Parser:
             self._waiting.append((self._redirects, len(self._redirects)))
         self._redirects.append(Redirect(operator, target, body))
         return True
-
-    def _body(self, start: int, delimiter: str, strip_tabs: bool) -> tuple[str, int]:
-        text, at, lines = self._text, start, []
-        while at < len(text):
-            end = text.find("\n", at)
-            line = text[at : end if end >= 0 else None]
-            at = end + 1 if end >= 0 else len(text)
-            if strip_tabs:
-                line = line.lstrip("\t")
-            if line == delimiter:
-                break
-            lines.append(line)
-        return "\n".join(lines) + "\n" if lines else "", at
 
     def _word(self) -> str:
         text, end, parts = self._text, len(self._text), []
@@ -174,7 +160,7 @@ class _Parser:
         text, end, parts = self._text, len(self._text), []
         self._at += 1
         while self._at < end:
-            match = _IN_DOUBLE.search(text, self._at)
+            match = IN_DOUBLE.search(text, self._at)
             if match is None:
                 parts.append(text[self._at :])
                 self._at = end
@@ -187,13 +173,10 @@ class _Parser:
                 break
             if char == "\\":
                 following = text[self._at + 1 : self._at + 2]
-                parts.append(
-                    following
-                    if following in '"\\$`'
-                    else ""
-                    if following == "\n"
-                    else "\\" + following
-                )
+                if following in '"\\$`':
+                    parts.append(following)
+                elif following != "\n":
+                    parts.append("\\" + following)
                 self._at += 2
             elif char == "$":
                 parts.append(self._dollar(in_double=True))
@@ -206,7 +189,7 @@ class _Parser:
         text, start = self._text, self._at
         following = text[start + 1 : start + 2]
         if following == "(":
-            self._at = self._skip_substitution(start + 2, 0)
+            self._at = skip_substitution(text, start + 2)
             return text[start : self._at]
         if following == "'" and not in_double and (match := _ANSI_C.match(text, start)):
             self._at = match.end()
@@ -217,43 +200,3 @@ class _Parser:
             return text[start : self._at]
         self._at = start + 1
         return "$"
-
-    def _skip_substitution(self, at: int, nesting: int) -> int:
-        """The place behind the parenthesis that closes the substitution begun before `at`."""
-        text, depth, delimiters = self._text, 1, ""
-        while match := _SPECIAL.search(text, at):
-            mark, at = match[0], match.end()
-            if mark == "'":
-                close = text.find("'", at)
-                at = len(text) if close < 0 else close + 1
-            elif mark == '"':
-                at = self._skip_double(at, nesting + 1)
-            elif mark == "\\":
-                at += 1
-            elif mark == "(":
-                depth += 1
-            elif mark == ")":
-                depth -= 1
-                if depth == 0:
-                    return at
-            elif mark[0] == "<" and (here := _DELIMITER.match(text, match.start())):
-                delimiters = here[1] or here[2] or here[3] or ""
-                line_end = text.find("\n", here.end())
-                if line_end < 0:
-                    return len(text)
-                _, at = self._body(line_end + 1, delimiters, "<<-" in here[0])
-        return len(text)
-
-    def _skip_double(self, at: int, nesting: int) -> int:
-        text = self._text
-        while match := _IN_DOUBLE.search(text, at):
-            at = match.end()
-            if match[0] == '"':
-                return at
-            if match[0] == "\\":
-                at += 1
-            elif match[0] == "$" and text[at : at + 1] == "(":
-                if nesting > _MAX_NESTING:
-                    return len(text)
-                at = self._skip_substitution(at + 1, nesting)
-        return len(text)

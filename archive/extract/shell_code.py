@@ -16,6 +16,7 @@ from .shell_state import Shell
 
 
 def apply_patch(shell: Shell, call: Invocation) -> None:
+    """Book a patch given as a here-document, an argument or a file that the round wrote."""
     text = call.command.here_document or _input(shell, call.command.redirects)
     if not text and call.name == "apply_patch" and len(call.words) > 1:
         text = call.words[1]

@@ -14,6 +14,7 @@ _GIT_REMOVED: Final = re.compile(r"^rm '([^'\n]+)'$", re.MULTILINE)
 
 
 def edit_with_git(shell: Shell, call: Invocation) -> None:
+    """Book what a git command did to the files of the work tree."""
     words, here = list(call.words[1:]), shell.directory
     while words and words[0].startswith("-"):
         if words[0] == "-C" and len(words) > 1:

@@ -17,6 +17,7 @@ _SED_DELETE: Final = re.compile(r"^\s*(\d{1,9})?(?:,(\d{1,9}))?\s*d\s*$")
 
 
 def edit_with_sed(shell: Shell, call: Invocation) -> None:
+    """Book a `sed -i`."""
     if not any(w.startswith(("-i", "--in-place")) or has_flag(w, "i") for w in call.words):
         return
     scripts, files = _sed_arguments(call.words)
@@ -29,6 +30,7 @@ def edit_with_sed(shell: Shell, call: Invocation) -> None:
 
 
 def edit_with_perl(shell: Shell, call: Invocation) -> None:
+    """Book a `perl -i` or an awk in place; perl without it may be a script that writes."""
     if call.name == "perl" and not any(has_flag(w, "i") for w in call.words):
         run_script(shell, call)
         return
