@@ -16,9 +16,12 @@ _ASSIGNED: Final = re.compile(
     r"(?i)((?:password|passwd|passphrase|secret|token|requirepass|masterauth|api_?key)"
     r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?)[^\s&\"',;]+"
 )
-_UNSAFE: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+# C0, DEL, C1, direction marks and overrides, line separators, half surrogate pairs, and the
+# byte order mark.
+UNSAFE: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
+"""A character that can drive a terminal or forge a line."""
 
 
 def redact_url(url: str) -> str:
@@ -76,11 +79,17 @@ def secrets_in_url(url: str) -> list[str]:
     return secrets
 
 
-def escape_controls(text: str) -> str:
-    """`text` on one line that can't drive a terminal: controls, bidi marks and the like escaped."""
-    return _UNSAFE.sub(
-        lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text
-    )
+def escape_controls(text: str, *, keep: str = "") -> str:
+    """`text` on one line that can't drive a terminal: controls, bidi marks and the like escaped.
+
+    Characters in `keep` stay as they are, newlines say.
+    """
+
+    def escaped(found: re.Match[str]) -> str:
+        char = found[0]
+        return char if char in keep else char.encode("unicode_escape", "surrogatepass").decode()
+
+    return UNSAFE.sub(escaped, text)
 
 
 def shortened(text: str, limit: int) -> str:

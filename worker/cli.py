@@ -10,6 +10,8 @@ from typing import Final, NoReturn
 
 import click
 
+from ops.redact import redact
+
 from . import output
 from .cli_classes import LazyCommand, LazyGroup, Section
 from .exit_codes import MEANINGS, ExitCode, exit_code_of, hint_for
@@ -194,14 +196,14 @@ def _report(error: BaseException, invocation: Invocation, *, as_json: bool) -> i
 
 def _words(error: BaseException, code: int, invocation: Invocation) -> tuple[str, str]:
     if isinstance(error, click.ClickException):
-        return output.redact(error.format_message()), ""
-    message = output.redact(str(error)) or type(error).__name__
+        return redact(error.format_message()), ""
+    message = redact(str(error)) or type(error).__name__
     if code != ExitCode.BUG:
         return message, hint_for(error)
     if invocation.verbosity:
         import traceback
 
-        output.complain(output.redact("".join(traceback.format_exception(error))))
+        output.complain(redact("".join(traceback.format_exception(error))))
     hint = "This is a bug of ares-worker. Please report it with what -v shows."
     return f"{type(error).__name__}: {message}", hint
 

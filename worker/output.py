@@ -16,19 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from io import TextIOWrapper
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from .invocation import current_invocation
+from ops.redact import UNSAFE, escape_controls
 
-# C0 but tab and newline, DEL, C1, direction marks and overrides, line separators, half
-# surrogate pairs, and the byte order mark.
-_HIDDEN: Final = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff"
-)
-_UNSAFE: Final = re.compile(f"[{_HIDDEN}]")
-_UNSAFE_IN_LINE: Final = re.compile(f"[{_HIDDEN}\t\n]")
+from .invocation import current_invocation
 
 
 def prepare_streams() -> None:
@@ -69,30 +63,17 @@ def paint(text: str, **style: Any) -> str:
 
 def visible(text: str) -> str:
     """`text` with control characters spelled out; tabs and newlines stay."""
-    return _UNSAFE.sub(_spelled, text)
+    return escape_controls(text, keep="\t\n")
 
 
 def visible_line(text: str) -> str:
     """`text` as one line: control characters, tabs and newlines spelled out."""
-    return _UNSAFE_IN_LINE.sub(_spelled, text)
-
-
-def _spelled(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    short = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}
-    return short.get(code) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    return escape_controls(text)
 
 
 def clip(text: str, width: int) -> str:
     """The first `width` characters of `text`, ending in `…` where something was left out."""
     return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
-
-
-def redact(text: str) -> str:
-    """`text` without passwords, those of URLs too."""
-    from ops.redact import redact as masked  # only when there is something to hide
-
-    return masked(text)
 
 
 def write(text: str = "") -> None:
@@ -139,7 +120,11 @@ def write_json(value: Any, *, indent: int | None = None) -> None:
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """`value` as JSON, on one line without `indent`: exact, and free of terminal controls."""
     text = json.dumps(value, ensure_ascii=not is_unicode(), indent=indent, default=_plain)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+    def escaped(found: re.Match[str]) -> str:
+        return found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}"
+
+    return UNSAFE.sub(escaped, text)
 
 
 def _plain(value: Any) -> str:

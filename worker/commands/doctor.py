@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ops.redact import redact
 from worker import output
 from worker.cli_classes import AresCommand, json_option
 from worker.exit_codes import ExitCode
@@ -53,5 +54,5 @@ def _nothing(_: Finding) -> None:
 def _show(finding: Finding) -> None:
     status = output.paint(f"{finding.status:<4}", fg=_COLORS[finding.status])
     todo = f" -> {finding.todo}" if finding.todo else ""
-    line = output.visible_line(output.redact(f"{finding.check:<24} {finding.found}{todo}"))
+    line = output.visible_line(redact(f"{finding.check:<24} {finding.found}{todo}"))
     output.write(f"{status}  {line}")
