@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .disk import Disk
-from .failures import ArchiveFailure, RecordDamaged, RoundNotFound, UnsafePath
+from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, RoundNotFound, UnsafePath
 from .files import Folder, Modes
 from .layout import TEMP_PREFIX, round_name, round_numbers, stream_dir
 from .publication import identity_of
@@ -110,7 +110,7 @@ class Eraser:
     ) -> None:
         name = round_name(number)
         try:
-            data = folder.read(name)
+            data = _read(folder, name)
             if data is None:
                 return
             found = _decode(data)
@@ -132,7 +132,15 @@ class Eraser:
             done.pending.append(problem(exc))
 
 
+def _read(folder: Folder, name: str) -> bytes | None:
+    try:
+        return folder.read(name)
+    except RoundDamaged:
+        return b""
+
+
 def _decode(data: bytes) -> StoredRecord | Tombstone | None:
+    """What a file holds; None where it is damaged."""
     try:
         return stored_from_bytes(data)
     except RecordDamaged:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from .disk import Disk, FileFacts, Space
-from .failures import ArchiveFailure, UnsafePath
+from .failures import ArchiveFailure, RoundDamaged, UnsafePath
 from .layout import TEMP_PREFIX
 
 MAX_FILE_BYTES: Final = 256 << 20
-"""A larger round file is refused unread: no record this project writes comes near it."""
+"""A larger round file counts as damaged: no record this project writes comes near it."""
 
 _PAGE: Final = 1 << 16
 _NO_LINK: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
@@ -126,7 +126,10 @@ class Folder:
             )
 
     def read(self, name: str) -> bytes | None:
-        """The whole of a file; None when it is gone. Raises `UnsafePath` for a link."""
+        """The whole of a file; None when it is gone.
+
+        Raises `UnsafePath` for a link or a folder, `RoundDamaged` beyond `MAX_FILE_BYTES`.
+        """
         try:
             handle = self._disk.open_file(name, self._handle)
         except FileNotFoundError:
@@ -136,7 +139,7 @@ class Folder:
                 raise UnsafePath(self._join(name)) from exc
             raise ArchiveFailure("open", self._join(name), exc) from exc
         try:
-            return self._read_all(handle)
+            return self._read_all(handle, name)
         except IsADirectoryError as exc:
             raise UnsafePath(self._join(name)) from exc
         except OSError as exc:
@@ -145,17 +148,14 @@ class Folder:
             with contextlib.suppress(OSError):
                 self._disk.close(handle)
 
-    def _read_all(self, handle: int) -> bytes:
-        data = page = self._disk.read(handle, _PAGE)
-        if len(page) < _PAGE:
-            return data
-        pages, size = [data], len(data)
-        while page := self._disk.read(handle, _PAGE * 16):
+    def _read_all(self, handle: int, name: str) -> bytes:
+        # To the very end: a network volume may give less than there is.
+        pages = []
+        while page := self._disk.read(handle, _PAGE):
             pages.append(page)
-            size += len(page)
-            if size > MAX_FILE_BYTES:
-                raise OSError(errno.EFBIG, f"larger than {MAX_FILE_BYTES} bytes")
-        return b"".join(pages)
+            if len(pages) == 2 and self._disk.handle_facts(handle).size > MAX_FILE_BYTES:
+                raise RoundDamaged(self._join(name), f"larger than {MAX_FILE_BYTES} bytes")
+        return pages[0] if len(pages) == 1 else b"".join(pages)
 
     def stage(self, data: bytes) -> Staged:
         """Write `data` under a temporary name and fsync it; on any failure leave nothing."""

@@ -129,7 +129,6 @@ class RecallIndex:
 def _conditions(query: Query, filters: Filters, tenants: Sequence[str]) -> tuple[str, list[object]]:
     """SQL that no matching round fails."""
     tests: list[tuple[str, object]] = [("instr(r.text, ?)", n) for n in query.needles]
-    tests += [("f.tenant IN (SELECT value FROM json_each(?))", _json(tenants))] if tenants else []
     if filters.action:
         tests.append(("r.action = ?", filters.action))
     if filters.outcome:
@@ -146,11 +145,9 @@ def _conditions(query: Query, filters: Filters, tenants: Sequence[str]) -> tuple
         tests.append(("instr(r.text, ?)", fold(filters.file)))
     if filters.ref:
         tests.append(("instr(r.text, ?)", fold(filters.ref)))
-    return " AND ".join(test for test, _ in tests) or "1", [value for _, value in tests]
-
-
-def _json(values: Sequence[str]) -> str:
-    return "[" + ",".join(f'"{value}"' for value in values) + "]"
+    any_tenant = [f"f.tenant IN ({', '.join('?' * len(tenants))})"] if tenants else []
+    where = " AND ".join([test for test, _ in tests] + any_tenant) or "1"
+    return where, [value for _, value in tests] + list(tenants)
 
 
 def _gram_query(needles: Sequence[str]) -> str:

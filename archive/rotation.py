@@ -55,8 +55,8 @@ class Rotation:
         return known
 
     def _is_record(self, folder: Folder, number: int) -> bool:
-        data = folder.read(round_name(number))
         try:
+            data = folder.read(round_name(number))
             return data is not None and check_bytes(data)
         except RecordDamaged:
             return False

@@ -7,12 +7,13 @@ stream are published in order: where one fails, those behind it are not tried.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from streams.errors import AresError, UsageError
 
-from .failures import PublicationConflict, RecordDamaged, UnsafePath
+from .failures import ArchiveFailure, PublicationConflict, RecordDamaged, UnsafePath
 from .files import Folder, Staged
 from .layout import TEMP_PREFIX, mark_in, mark_name, round_name, round_numbers
 from .publication import (
@@ -228,10 +229,11 @@ class StreamBatch:
     def _sweep(self) -> None:
         """Remove what dead workers left; ages are compared on the volume's own clock."""
         staged = [job.staged for job in self.jobs if job.staged is not None]
-        for name in self._leftovers if staged else ():
-            facts = self.folder.file_facts(name)
-            if facts and staged[0].facts.mtime_ns - facts.mtime_ns > LEFTOVER_AGE_NS:
-                self.folder.discard(name)
+        with suppress(ArchiveFailure):
+            for name in self._leftovers if staged else ():
+                facts = self.folder.file_facts(name)
+                if facts and staged[0].facts.mtime_ns - facts.mtime_ns > LEFTOVER_AGE_NS:
+                    self.folder.discard(name)
 
 
 def read_stored_rounds(folder: Folder, numbers: Iterable[int]) -> list[StoredRound]:

@@ -248,7 +248,7 @@ class Survey:
                     raise
             with self.volume.folder(*place.folder.parts) as again:
                 return again.read(round_name(place.round)) if again else None
-        except (ArchiveFailure, UnsafePath) as exc:
+        except (ArchiveFailure, UnsafePath, RoundDamaged) as exc:
             report(problem(exc))
             return None
 

@@ -211,7 +211,7 @@ class RotatingVolume(Volume):
             assert (self.archive / f"default/s/round_{highest}.json").exists()
 
 
-LONG = settings(max_examples=150, stateful_step_count=25, deadline=None)
+LONG = settings(max_examples=60, stateful_step_count=25, deadline=None)
 TestVolume = Volume.TestCase
 TestVolume.settings = LONG
 TestRotatingVolume = RotatingVolume.TestCase

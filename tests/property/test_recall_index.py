@@ -164,7 +164,7 @@ class ArchiveAndIndex(RuleBasedStateMachine):
 
 
 TestArchiveAndIndex = ArchiveAndIndex.TestCase
-TestArchiveAndIndex.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
+TestArchiveAndIndex.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)
 
 
 @given(st.lists(texts, min_size=1, max_size=8), queries())
