@@ -236,11 +236,11 @@ class Committer:
         self, batch: Batch, outcomes: Outcomes, failure: StoreUnavailable
     ) -> list[Batch]:
         """Go on after a failed connection where that can settle the outcome; else give up."""
-        batch.attempts += 1
+        batch.failures += 1
         # A fresh connection is worth one try: an idle one may have died long ago.
-        promising = batch.unknown or batch.attempts == 1 or failure.kind == "cluster"
-        if promising and batch.attempts <= self._policy.recovery_attempts:
-            await asyncio.sleep(_RECONNECT.delay_s(batch.attempts - 1))
+        promising = batch.unknown or batch.failures == 1 or failure.kind == "cluster"
+        if promising and batch.failures <= self._policy.recovery_attempts:
+            await asyncio.sleep(_RECONNECT.delay_s(batch.failures - 1))
             return [batch]
         for stream, indexed in batch.appends.items():
             unknown = stream in batch.unknown
@@ -259,11 +259,11 @@ class Committer:
         for stream, write in list(batch.unknown.items()):
             if heads[stream][0].version < write.first:
                 continue
-            del batch.unknown[stream]
             place = str(write.first)
             command: Command = ("XRANGE", self._keys.log(stream), place, place)
             (entries,) = await self._wire.exchange([command])
             found = checked(entries)
+            del batch.unknown[stream]  # now, and not before this answer has come
             if not found:
                 outcomes.settle(batch.appends.pop(stream), OutcomeUnknown(stream))
             elif found[0][1][3] == write.events[0].id.encode():

@@ -31,6 +31,7 @@ class Batch:
 
     appends: dict[str, list[tuple[int, Append]]]
     attempts: int = 0
+    failures: int = 0
     heads: dict[str, Head] = field(default_factory=dict)
     unknown: dict[str, StreamWrite] = field(default_factory=dict)
 
@@ -38,7 +39,7 @@ class Batch:
         """The same batch for some of its streams."""
         chosen = {stream: self.appends[stream] for stream in streams}
         unknown = {name: write for name, write in self.unknown.items() if name in chosen}
-        return Batch(chosen, self.attempts, unknown=unknown)
+        return Batch(chosen, self.attempts, self.failures, unknown=unknown)
 
 
 class Outcomes:
