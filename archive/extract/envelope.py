@@ -37,6 +37,9 @@ _CODEX_HEAD: Final = re.compile(
 _CODEX_STARTS: Final = ("Ch", "Ex", "Wa", " E", "\nE")
 _GEMINI_HEAD: Final = re.compile(r"^(?:Output|Stdout): ", re.MULTILINE)
 _GEMINI_TAIL: Final = re.compile(r"^(?:Error|Stderr): ", re.MULTILINE)
+_GEMINI_FACTS: Final = re.compile(
+    r"(?:\n(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*){1,5}\n?\Z"
+)
 _CLAUDE_HEAD: Final = re.compile(r"\A\s*Exit code:? -?\d+\n")
 _PROMPT_TAIL: Final = re.compile(
     r"(?:\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\nbash-\$\s*"
@@ -58,6 +61,10 @@ def unwrap(text: str) -> tuple[str, int | None]:
             return text[start + 8 : end if end >= 0 else None].strip("\n"), code
     if text.startswith("Command: ") and (head := _GEMINI_HEAD.search(text)):
         return _gemini_body(text, head.end()), code
+    if text.startswith("Output: ") and (
+        facts := _GEMINI_FACTS.search(text, max(0, len(text) - _WINDOW))
+    ):
+        return text[8 : facts.start()], code
     if text[:2] in _CODEX_STARTS and (match := _CODEX_HEAD.match(text) or _CLAUDE_HEAD.match(text)):
         text = text[match.end() :]
     if text.rstrip()[-1:] in _PROMPT_ENDS and (

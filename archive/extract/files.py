@@ -15,7 +15,7 @@ from .patches import PatchedFile, read_blocks, read_unified
 from .paths import Roots, join
 from .shell_code import apply_code
 from .shell_edits import apply_shell
-from .text import shorten
+from .text import shorten, unmarked
 from .tool_run import ToolRun
 from .view import Message, RoundView
 
@@ -181,5 +181,5 @@ def _line_naming(name: str, text: str) -> str:
         return ""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
-    line = text[start : end if end >= 0 else None].strip(" -*#>|`\t")
+    line = unmarked(text[start : end if end >= 0 else None]).strip("| ")
     return line if len(line) > len(name) + 12 else ""

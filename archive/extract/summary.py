@@ -10,12 +10,11 @@ from archive.record import Outcome
 
 from .action import issue_body
 from .prose import Speech, split_sentences, strip_injected
-from .text import one_line, shorten
+from .text import one_line, shorten, unmarked
 from .view import RoundView
 
 _LIMIT: Final = 200
 _TASK_SHARE: Final = 90
-_MARKS: Final = re.compile(r"^[#>*\-\s]+|[*`]{1,3}|^\d+[.)]\s+")
 _EMPTY_OPENING: Final = re.compile(
     r"^(?:perfect|great|excellent|done|ok(?:ay)?|yes|sure|got it|all (?:done|set)|success"
     r"|good(?: catch| question)?|exactly(?: right)?|summary)[.!:,—– ]*$",
@@ -28,7 +27,6 @@ _MERE_OPENING: Final = re.compile(
     r"|i[’']ve successfully)\b",
     re.IGNORECASE,
 )
-_LINK: Final = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)")
 _ONLY_CODE: Final = re.compile(r"`[^`\n]+`")
 _REQUEST: Final = re.compile(r"^(?:user_query|\[\[ ## \w+ ## \]\])\s*", re.MULTILINE)
 _GAVE_UP: Final = re.compile(
@@ -89,7 +87,7 @@ def _first_line(text: str) -> str:
         if line.lstrip().startswith("```"):
             fenced = not fenced
             continue
-        plain = one_line(_MARKS.sub("", _LINK.sub(r"\1", line.strip())))
+        plain = unmarked(line)
         bare = line.strip(" -*+\t0123456789.)")
         if fenced or not plain or plain.startswith("<") or _ONLY_CODE.fullmatch(bare):
             continue

@@ -12,6 +12,8 @@ from typing import Final
 _ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-Za-z]|[@-Z\\^_=>78])"
 )
+_MARKS: Final = re.compile(r"^[#>*\-\s]+|[*`]{1,3}|^\d+[.)]\s+")
+_LINK: Final = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)")
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -31,6 +33,11 @@ def clean_terminal(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` with every run of white space folded to one blank."""
     return _SPACES.sub(" ", text).strip()
+
+
+def unmarked(line: str) -> str:
+    """A line of Markdown as one line of plain text."""
+    return one_line(_MARKS.sub("", _LINK.sub(r"\1", line.strip())))
 
 
 def shorten(text: str, limit: int) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 from archive.record import Check, CheckKind, Verdict
 
 from .check_match import PROGRAMS, also_ran, match_tools
-from .checks import CheckTool, judge
+from .checks import CheckTool, judge, without_failures
 from .commands import Invocation, names_any
 from .endings import Ending, read_ending
 from .runners import RUNNER_NAMES, may_be_script, tasks_of
@@ -21,7 +21,7 @@ from .tool_run import ToolRun
 from .view import RoundView
 from .wrapped import judge_tasks
 
-_MAX_CALLS: Final = 300
+_MAX_CALLS: Final = 200
 _HEAD: Final = 65_536
 _TAIL: Final = 196_608
 _VIEWERS: Final = frozenset({"cat", "tail", "head", "less", "more", "grep", "rg", "sed"})
@@ -69,9 +69,19 @@ def _checks_of(run: ToolRun, logs: dict[str, CheckTool]) -> list[Check]:
         return []
     found: list[Check] = []
     led: list[Check] = []
-    for place in range(len(calls)):
+    rest, stopped = evidence, False
+    for place, call in enumerate(calls):
+        if call.command.joiner != "&&":
+            rest, stopped = evidence, False
         ending = read_ending(run, place, evidence)
-        for check in _judge_call(run, place, ending, evidence, logs):
+        if stopped:
+            checks = list(_judge_stopped(call, rest))
+        else:
+            checks = list(_judge_call(run, place, ending, evidence, logs))
+        if not call.command.piped and any(c.result not in ("pass", "skip") for c in checks):
+            for tool in match_tools(call.words):
+                rest, stopped = without_failures(tool, rest), True
+        for check in checks:
             # A build in front of the tests is part of the test run, unless it stopped them.
             passed_on = ending.leads and check.kind == "build" and check.result == "pass"
             (led if passed_on else found).append(check)
@@ -104,6 +114,13 @@ def _judge_call(
         for word in call.words[1:]:
             if (logged := logs.get(word)) and (result := judge(logged, evidence)):
                 yield Check(logged.kind, logged.name, result)
+
+
+def _judge_stopped(call: Invocation, rest: str) -> Iterator[Check]:
+    """A check behind one that failed did not run, unless it says something of its own."""
+    for tool in match_tools(call.words):
+        if result := judge(tool, rest):
+            yield Check(tool.kind, tool.name, result)
 
 
 def _by_exit(tool: CheckTool, ending: Ending, run: ToolRun, evidence: str) -> str:

@@ -6,6 +6,8 @@ from typing import Final
 
 from .tool import CheckTool, tool
 
+# An error of the compiler, not the word of `cargo test` that follows in the same script.
+RUST_ERROR: Final = r"^error(?:\[E\d+\])?: (?!test failed|doctest failed|\d+ targets? failed)"
 GO_LINE: Final = r"^[^\s:]+\.go:\d+:\d+: "
 
 GO_RUST: Final[tuple[CheckTool, ...]] = (
@@ -79,7 +81,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
         "cargo clippy",
         "could not compile|Finished |error: |error[",
         ("count", r"^error: could not compile .* due to ([1-9]\d*) previous errors?"),
-        ("fail", r"^error(?:\[E\d+\])?: "),
+        ("fail", RUST_ERROR),
         ("pass", r"^ +Finished "),
     ),
     tool(
@@ -96,7 +98,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
         "vet",
         "cargo check, cargo c",
         "could not compile|Finished |error",
-        ("fail", r"^error(?:\[E\d+\])?: "),
+        ("fail", RUST_ERROR),
         ("pass", r"^ +Finished "),
     ),
     tool(
@@ -104,7 +106,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
         "build",
         "cargo build, cargo b",
         "could not compile|Finished |error",
-        ("fail", r"^error(?:\[E\d+\])?: "),
+        ("fail", RUST_ERROR),
         ("pass", r"^ +Finished "),
     ),
 )

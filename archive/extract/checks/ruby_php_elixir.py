@@ -38,8 +38,12 @@ RUBY_PHP_ELIXIR: Final[tuple[CheckTool, ...]] = (
         "test",
         "phpunit, pest, php artisan test",
         "FAILURES!|ERRORS!|OK (|OK, but|Tests: |No tests executed",
-        ("fail", r"^(?:FAILURES|ERRORS)!|^ *Tests: +(?:\d+ [a-z]+, ){0,9}[1-9]\d* failed"),
-        ("pass", r"^OK \(|^OK, but |^ *Tests: +(?:\d+ [a-z]+, ){0,9}\d+ passed"),
+        (
+            "fail",
+            r"^(?:FAILURES|ERRORS)!"
+            r"|^ *Tests: +(?:\d+ [a-z]+, ){0,9}[1-9]\d* failed\b.* assertions?\)",
+        ),
+        ("pass", r"^OK \(|^OK, but |^ *Tests: +(?:\d+ [a-z]+, ){0,9}\d+ passed\b.* assertions?\)"),
         ("skip", r"^No tests executed"),
     ),
     tool(

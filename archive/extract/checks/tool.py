@@ -86,3 +86,11 @@ def judge(tool: CheckTool, evidence: str) -> str:
         elif rule.pattern.search(evidence):
             return rule.outcome
     return ""
+
+
+def without_failures(tool: CheckTool, evidence: str) -> str:
+    """`evidence` without the lines in which `tool` says that it failed."""
+    for rule in tool.rules:
+        if rule.outcome in ("fail", "count", "lines"):
+            evidence = rule.pattern.sub("", evidence)
+    return evidence

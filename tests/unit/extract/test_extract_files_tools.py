@@ -320,4 +320,4 @@ def test_the_summary_says_what_and_why(script) -> None:
 
     (change,) = script.done("ok").extract().files
 
-    assert change.summary == "Edited: a.py`: the limit is inclusive now, as the docs say."
+    assert change.summary == "Edited: a.py: the limit is inclusive now, as the docs say."
