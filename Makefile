@@ -5,7 +5,7 @@ VENV ?= .venv
 EXTRAS ?= dev
 BIN := $(VENV)/bin
 
-.PHONY: venv demo test lint check bench soak chaos
+.PHONY: venv demo test lint check bench soak chaos generate
 
 venv: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
@@ -36,3 +36,9 @@ chaos: venv
 
 soak: venv
 	PYTHONPATH=tests $(BIN)/python -m endurance.soak $(ARGS)
+
+# Rewrites what is derived: dashboards, alert rules, the chart's copies, the page of settings.
+generate: venv
+	$(BIN)/python -m ops.dashboards
+	$(BIN)/python helm/generate
+	$(BIN)/python -m worker.settings_docs > docs/settings.md.new && mv docs/settings.md.new docs/settings.md

@@ -80,6 +80,7 @@ class TenantReporter:
             )
             self.metrics.archive.delayed(item.delay_ms / 1000)
             if item.forked:
+                self.metrics.archive.failed("conflict")
                 _log.error("the archive forked: see verify", extra=self._fields())
         for seal in archived.seals:
             for _ in range(seal.sealed):
