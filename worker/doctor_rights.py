@@ -87,6 +87,7 @@ def _on_other_keys(keys: Keys) -> list[Command]:
         ("WATCH", head),
         ("UNWATCH",),
         ("PING",),
+        ("TIME",),
         ("INFO", "memory"),
         ("GET", head),
         ("MGET", head),
