@@ -28,7 +28,7 @@ from .subscriber_reports import RedisReports
 from .subscription import Overflow, Subscription
 from .subscription_redis import RedisSource
 from .subscriptions import SubscriptionOptions, Subscriptions
-from .wire import Client, Wire, Wires
+from .wire import Client, Wire, WireObserver, Wires
 
 EMBEDDED: Final = "embedded"
 """In place of a URL: a private server, see `streams.embedded`."""
@@ -51,7 +51,8 @@ class RedisEventStore:
     """Append-only, versioned logs of one tenant in Redis; see `EventStore` for the contract.
 
     Calls of one instance may run concurrently: appends share commits, reads share connections.
-    An instance made by `connect` closes its client, one given a client leaves it open.
+    An instance made by `connect` closes its client, one given a client leaves it open and may
+    have its `observer` told of every call to Redis.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class RedisEventStore:
         *,
         options: StoreOptions | None = None,
         clock: Clock = system_clock,
+        observer: WireObserver | None = None,
     ) -> None:
         self.client = client
         self.tenant = check_tenant(tenant)
@@ -68,7 +70,11 @@ class RedisEventStore:
         self.options = options = options or StoreOptions()
         self.clock = clock
         self.wires = Wires(
-            client, self.keys.inbox, limit=options.wires, timeout_s=options.timeout_s
+            client,
+            self.keys.inbox,
+            limit=options.wires,
+            timeout_s=options.timeout_s,
+            observer=observer,
         )
         self._commit_wire = self.wires.dedicated()
         self._appends = GroupCommit(self.committer(self._commit_wire), options.batch)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import hiredis
 from redis.asyncio import Redis, RedisCluster
@@ -18,6 +18,7 @@ from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import AbstractConnection, Connection
 from redis.exceptions import MovedError, ReadOnlyError, RedisError, ResponseError
 
+from .deadline import Deadline
 from .failures import translate
 
 Argument = bytes | str | int
@@ -29,6 +30,18 @@ DEFAULT_TIMEOUT_S: Final = 5.0
 _IDLE_S: Final = 0.1
 
 
+class WireObserver(Protocol):
+    """Told what wires do, between two packets: it must be quick and not raise."""
+
+    def exchanged(self, commands: Sequence[Command], seconds: float) -> None:
+        """A packet got all its replies, `seconds` after it was sent."""
+        ...
+
+    def reconnected(self) -> None:
+        """A wire that had lost or given up its connection has opened another."""
+        ...
+
+
 class Wire:
     """An exclusive connection to the node serving `key`; not for concurrent use.
 
@@ -36,12 +49,21 @@ class Wire:
     for the answer to a later command.
     """
 
-    def __init__(self, client: Client, key: bytes, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        client: Client,
+        key: bytes,
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        observer: WireObserver | None = None,
+    ) -> None:
         self._client, self._key, self._timeout_s = client, key, timeout_s
+        self._observer = observer
         self._connection: AbstractConnection | None = None
+        self._opened_before = False
         self._node: ClusterNode | None = None
         self._pool_timeout: float | None = None
-        self._deadline = _Deadline()
+        self._deadline = Deadline()
         self._used_at = 0.0
         self._watching = False
 
@@ -54,7 +76,7 @@ class Wire:
         is then unknown.
         """
         packet = [hiredis.pack_command(cast(Any, command)) for command in commands]
-        self._deadline.begin(timeout_s or self._timeout_s)
+        began = self._deadline.begin(timeout_s or self._timeout_s)
         try:
             replies, stale = await self._send_and_read(packet)
         except (RedisError, OSError) as exc:
@@ -70,6 +92,8 @@ class Wire:
             raise
         finally:
             self._deadline.end()
+        if self._observer is not None:
+            self._observer.exchanged(commands, self._used_at - began)
         if (first := commands[0][0]) == "WATCH":
             self._watching = True
         elif first in ("MULTI", "UNWATCH"):
@@ -124,6 +148,9 @@ class Wire:
         # The deadline of `exchange` covers all of a packet; redis-py's would start a task a write.
         self._pool_timeout, connection.socket_timeout = connection.socket_timeout, None
         self._connection = connection
+        if self._opened_before and self._observer is not None:
+            self._observer.reconnected()
+        self._opened_before = True
         return connection
 
     async def _forget_topology(self) -> None:
@@ -153,68 +180,26 @@ async def _has_ended(connection: AbstractConnection) -> bool:
         return True
 
 
-class _Deadline:
-    """The time limit of a wire's exchanges: `asyncio.timeout`, with one timer for many of them.
-
-    Arming and cancelling a timer for each exchange would cost more than the exchange itself
-    needs to be sent.
-    """
-
-    def __init__(self) -> None:
-        self._task: asyncio.Task[Any] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._due = 0.0
-        self._cancelled_before = 0
-        self._fired = False
-
-    def begin(self, timeout_s: float) -> None:
-        """Cancel the running task in `timeout_s`, unless `end` is called before."""
-        task = self._task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-        self._due = loop.time() + timeout_s
-        self._fired = False
-        self._cancelled_before = task.cancelling() if task else 0
-        if self._timer is not None and self._timer.when() > self._due:
-            self._timer.cancel()
-            self._timer = None
-        if self._timer is None:
-            self._timer = loop.call_at(self._due, self._look)
-
-    def end(self) -> None:
-        """The exchange is over; the timer is left to find that out."""
-        self._task = None
-
-    def expired(self) -> bool:
-        """Whether the task was cancelled by this deadline and by nothing else; takes that back."""
-        if not self._fired or self._task is None:
-            return False
-        return self._task.uncancel() <= self._cancelled_before
-
-    def _look(self) -> None:
-        self._timer = None
-        if self._task is None:
-            return
-        loop = self._task.get_loop()
-        if loop.time() < self._due:
-            self._timer = loop.call_at(self._due, self._look)
-        else:
-            self._fired = True
-            self._task.cancel()
-
-
 class Wires:
     """A pool of wires for one tenant: readers borrow, blocking readers and writers keep one."""
 
     def __init__(
-        self, client: Client, key: bytes, *, limit: int = 8, timeout_s: float = DEFAULT_TIMEOUT_S
+        self,
+        client: Client,
+        key: bytes,
+        *,
+        limit: int = 8,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        observer: WireObserver | None = None,
     ) -> None:
         self._client, self._key, self._timeout_s = client, key, timeout_s
+        self._observer = observer
         self._idle: list[Wire] = []
         self._places = asyncio.Semaphore(limit)
 
     def dedicated(self) -> Wire:
         """A wire of the caller's own, outside the limit; the caller closes it."""
-        return Wire(self._client, self._key, timeout_s=self._timeout_s)
+        return Wire(self._client, self._key, timeout_s=self._timeout_s, observer=self._observer)
 
     @asynccontextmanager
     async def borrow(self) -> AsyncIterator[Wire]:
