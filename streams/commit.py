@@ -19,6 +19,7 @@ from .clock import Clock
 from .commit_batch import Batch, Outcome, Outcomes, torn_streams
 from .errors import (
     LeaseLost,
+    MalformedKey,
     OutcomeUnknown,
     StoreUnavailable,
     StreamCorrupted,
@@ -135,7 +136,7 @@ class Committer:
                 await self._wire.exchange([("UNWATCH",)])
                 raise
         return {
-            stream: (Head.parse(raw), length)
+            stream: (_head(raw), length)
             for stream, raw, length in zip(streams, values, lengths, strict=True)
         }
 
@@ -173,9 +174,13 @@ class Committer:
         if executed is None:
             return None  # what was watched has moved meanwhile: that alone explains it
         raw, compacted, length = executed
-        if error_code(length) == "WRONGTYPE":
-            return "its log key holds another type"
-        head, compacted_version = Head.parse(checked(raw)), int(checked(compacted) or 0)
+        for name, reply in (("head", raw), ("state", compacted), ("log", length)):
+            if error_code(reply) == "WRONGTYPE":
+                return f"its {name} key holds another type"
+        try:
+            head, compacted_version = Head.parse(checked(raw)), int(checked(compacted) or 0)
+        except ValueError:
+            return "its head or state is none that we wrote"
         _remember(self._compacted, stream, compacted_version)
         expected = head.version - compacted_version
         if checked(length) == expected:
@@ -222,7 +227,7 @@ class Committer:
         if len(streams) == 1:
             return again
         (values,) = await self._wire.exchange([("MGET", *map(self._keys.head, streams))])
-        heads = map(Head.parse, checked(values))
+        heads = map(_head, checked(values))
         moved = {
             stream
             for stream, head in zip(streams, heads, strict=True)
@@ -268,6 +273,14 @@ class Committer:
                 outcomes.settle(batch.appends.pop(stream), OutcomeUnknown(stream))
             elif found[0][1][3] == write.events[0].id.encode():
                 del batch.appends[stream]
+
+
+def _head(raw: bytes | None) -> Head:
+    """The head; one that no log can fit where the key holds no entry id."""
+    try:
+        return Head.parse(raw)
+    except MalformedKey:
+        return Head(-1)
 
 
 def _remember(cache: dict[str, int], stream: str, compacted_version: int) -> None:

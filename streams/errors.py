@@ -83,6 +83,10 @@ class StreamCorrupted(CorruptionError):
         self.stream, self.reason = stream, reason
 
 
+class MalformedKey(CorruptionError, ValueError):
+    """A key of ours holds what we never write there."""
+
+
 class StreamIntegrityError(CorruptionError):
     """A sequence of events has a gap or a repeat at `index`."""
 

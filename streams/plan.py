@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .codec import EncodedEvent, entry_id, entry_ms, entry_version
-from .errors import VersionConflict
+from .errors import MalformedKey, VersionConflict
 from .keys import Keys
 from .store import ANY, NO_STREAM, ExpectedVersion
 
@@ -34,8 +34,13 @@ class Head(NamedTuple):
 
     @classmethod
     def parse(cls, raw: bytes | None) -> Head:
-        """From the value of a head key."""
-        return cls() if raw is None else cls(entry_version(raw), entry_ms(raw))
+        """From the value of a head key; raises `MalformedKey`."""
+        if raw is None:
+            return cls()
+        try:
+            return cls(entry_version(raw), entry_ms(raw))
+        except ValueError as exc:
+            raise MalformedKey("its head key holds no entry id") from exc
 
 
 class StreamWrite(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from .errors import MalformedKey
 from .keys import Keys
 from .wire import Command, Reply, Wire, checked, exec_replies
 
@@ -35,8 +36,11 @@ class StreamState:
 
     @classmethod
     def parse(cls, values: Sequence[bytes | None]) -> StreamState:
-        """From the reply to `read_command`."""
-        return cls(*(int(value or 0) for value in values))
+        """From the reply to `read_command`; raises `MalformedKey`."""
+        try:
+            return cls(*(int(value or 0) for value in values))
+        except ValueError as exc:
+            raise MalformedKey("its state holds something else than numbers") from exc
 
 
 def read_command(keys: Keys, stream: str) -> Command:

@@ -24,6 +24,8 @@ _SMALL_LOG_BYTES: Final = 256 * 1024
 class StreamFacts:
     """Where a stream stands: its head and when that was committed, ms since the epoch; its
     state; and the memory its log takes in bytes, 0 when there is none.
+
+    `damage` says what contradicts what in a quarantined stream; the rest is then 0.
     """
 
     stream: str
@@ -31,6 +33,12 @@ class StreamFacts:
     head_ms: int
     state: StreamState
     log_bytes: int
+    damage: str = ""
+
+    @classmethod
+    def damaged(cls, stream: str, damage: str) -> StreamFacts:
+        """Of a stream whose head and state are not to be relied on."""
+        return cls(stream, 0, 0, StreamState(), 0, damage)
 
     @property
     def unarchived(self) -> Span:
@@ -102,7 +110,7 @@ class TailLimits:
 
 
 async def read_facts(wire: Wire, keys: Keys, streams: Sequence[str]) -> list[StreamFacts]:
-    """Facts of many streams in one packet."""
+    """Facts of many streams in one packet; a damaged one harms no other."""
     packet: list[Command] = []
     for stream in streams:
         packet += [
@@ -113,12 +121,21 @@ async def read_facts(wire: Wire, keys: Keys, streams: Sequence[str]) -> list[Str
     replies = await wire.exchange(packet)
     facts: list[StreamFacts] = []
     for index, stream in enumerate(streams):
-        values, raw, usage = replies[3 * index : 3 * index + 3]
-        head = Head.parse(checked(raw))
-        state = StreamState.parse(checked(values))
-        size = usage if isinstance(usage, int) else 0
-        facts.append(StreamFacts(stream, head.version, head.ms, state, size))
+        try:
+            facts.append(_facts(stream, *replies[3 * index : 3 * index + 3]))
+        except CorruptionError as exc:
+            facts.append(StreamFacts.damaged(stream, str(exc)))
     return facts
+
+
+def _facts(stream: str, values: Reply, raw: Reply, usage: Reply) -> StreamFacts:
+    head, state = Head.parse(checked(raw)), StreamState.parse(checked(values))
+    if head.version < state.archived_version:
+        # Whatever follows such a head would never be archived, and be compacted all the same.
+        was = f"version {state.archived_version} is archived"
+        return StreamFacts.damaged(stream, f"its head is {head.version}, though {was}")
+    size = usage if isinstance(usage, int) else 0
+    return StreamFacts(stream, head.version, head.ms, state, size)
 
 
 async def read_tails(

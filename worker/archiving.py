@@ -15,7 +15,7 @@ from archive.publication import DigestOf
 from archive.record import Outcome, RoundRecord
 from archive.stream_batch import Published, Result
 from streams.clock import Clock
-from streams.errors import AresError, CorruptionError
+from streams.errors import AresError, CorruptionError, StreamCorrupted
 from streams.event import Event
 from streams.keys import Keys
 from streams.state import Advance, StreamState, advance
@@ -143,6 +143,8 @@ class StreamArchiver:
         facts = await read_facts(self._wire, self._keys, streams)
         for item in facts:
             archived.unfolded[item.stream] = item.head - item.state.compacted_version
+            if item.damage:
+                archived.failures[item.stream] = StreamCorrupted(item.stream, item.damage)
         due = [item for item in facts if item.head > item.state.archived_version]
         limits = self._policy.limits
         tail_limits = TailLimits(limits.max_events, limits.max_bytes)

@@ -15,10 +15,11 @@ from typing import Final
 
 from ops.logs import fields
 from streams.clock import Clock
-from streams.errors import StreamCorrupted
+from streams.errors import CorruptionError, StreamCorrupted
 from streams.event import Event
 from streams.keys import Keys
-from streams.state import Advance, advance
+from streams.plan import COMPACTED
+from streams.state import Advance, StreamState, advance, read_command
 from streams.summary import EventSummary, merge, pack, rule_based_text, summarize, unpack
 from streams.tail import StreamFacts, TailLimits, read_facts, read_tails
 from streams.wire import Command, Wire, checked, exec_replies
@@ -68,7 +69,7 @@ class Compactor:
 
     async def plan(self, stream: str, *, force: bool = False) -> Window | None:
         """The window the next run would fold; changes nothing."""
-        (facts,) = await read_facts(self._wire, self._keys, [stream])
+        facts = await self._facts(stream)
         return plan_window(facts.head, facts.state, self._policy, force=force)
 
     async def compact(
@@ -76,9 +77,10 @@ class Compactor:
     ) -> Compacted:
         """Fold one window of `stream`, if one is due; see `plan_window` for the options.
 
-        Raises `StreamCorrupted` when the log contradicts its state, `StoreUnavailable`.
+        Raises `StreamCorrupted` when log, head, state or summaries contradict each other,
+        `StoreUnavailable`.
         """
-        (facts,) = await read_facts(self._wire, self._keys, [stream])
+        facts = await self._facts(stream)
         window = plan_window(
             facts.head, facts.state, self._policy, force=force, keep_recent=keep_recent
         )
@@ -100,6 +102,12 @@ class Compactor:
     async def close(self) -> None:
         """Close the connection."""
         await self._wire.close()
+
+    async def _facts(self, stream: str) -> StreamFacts:
+        (facts,) = await read_facts(self._wire, self._keys, [stream])
+        if facts.damage:
+            raise StreamCorrupted(stream, facts.damage)
+        return facts
 
     async def _fix(self, stream: str, window: Window) -> bool:
         known = {"compacted_version": window.first - 1, "compacting_to": 0}
@@ -141,46 +149,85 @@ class Compactor:
 
     async def _fold(self, stream: str, window: Window, summary: EventSummary) -> bool:
         """The one transaction in which events leave the log."""
-        known = {"compacted_version": window.first - 1, "compacting_to": window.last}
-        trim: Command = ("XTRIM", self._keys.log(stream), "MINID", "=", window.last + 1)
-        folding = Advance(
-            stream,
-            known,
-            {"compacted_version": window.last, "compacting_to": 0},
-            extra=[("RPUSH", self._keys.summaries(stream), pack(summary)), trim],
+        watched = await self._watch(stream)
+        state = watched.state
+        if (state.compacted_version, state.compacting_to) != (window.first - 1, window.last):
+            await self._wire.exchange([("UNWATCH",)])
+            return False
+        moved: Command = (
+            *("HSET", self._keys.state(stream), COMPACTED, window.last, "compacting_to", 0),
         )
-        return bool(await advance(self._wire, self._keys, [folding]))
+        trim: Command = ("XTRIM", self._keys.log(stream), "MINID", "=", window.last + 1)
+        push: Command = ("RPUSH", self._keys.summaries(stream), pack(summary))
+        return await self._execute([push, moved, trim])
 
     async def _merge_oldest(self, stream: str) -> None:
         """Keep the number of summaries in bounds: the two oldest become one."""
         key = self._keys.summaries(stream)
-        while True:
-            packet: list[Command] = [("WATCH", key), ("LLEN", key), ("LRANGE", key, 0, 1)]
-            _, length, oldest = map(checked, await self._wire.exchange(packet))
-            if length <= self._policy.max_summaries:
-                await self._wire.exchange([("UNWATCH",)])
-                return
-            merged = pack(merge(unpack(oldest[0]), unpack(oldest[1])))
-            packet = [("MULTI",), ("LPOP", key), ("LSET", key, 0, merged), ("EXEC",)]
-            replies = await self._wire.exchange(packet)
-            if replies[-1] is not None:
-                exec_replies(replies)
+        while (watched := await self._watch(stream)).count > self._policy.max_summaries:
+            merged = pack(merge(*map(unpack, watched.oldest)))
+            await self._execute([("LPOP", key), ("LSET", key, 0, merged)])
+        await self._wire.exchange([("UNWATCH",)])
 
     async def forget_old(self, stream: str) -> int:
-        """Drop summaries older than their time to live, oldest first; returns how many."""
+        """Drop summaries older than their time to live, oldest first; returns how many.
+
+        Raises `CorruptionError` where a summary can't be read.
+        """
         if self._policy.summary_ttl_ms == 0:
             return 0
-        key, forgotten = self._keys.summaries(stream), 0
-        while True:
-            (reply,) = await self._wire.exchange([("LINDEX", key, 0)])
-            if checked(reply) is None:
-                return forgotten
-            oldest = unpack(reply)
-            if oldest.committed_ms > self._clock() - self._policy.summary_ttl_ms:
-                return forgotten
-            known = {"forgotten_version": oldest.first_version - 1}
-            fields = {"forgotten_version": oldest.last_version}
-            dropping = Advance(stream, known, fields, extra=[("LPOP", key)])
-            if not await advance(self._wire, self._keys, [dropping]):
-                return forgotten
-            forgotten += 1
+        forgotten = 0
+        while (oldest := await self._expired(stream)) is not None:
+            drop: list[Command] = [
+                ("LPOP", self._keys.summaries(stream)),
+                ("HSET", self._keys.state(stream), "forgotten_version", oldest.last_version),
+            ]
+            forgotten += await self._execute(drop)
+        await self._wire.exchange([("UNWATCH",)])
+        return forgotten
+
+    async def _expired(self, stream: str) -> EventSummary | None:
+        """The oldest summary, watched, if its time is over and it is next to be forgotten."""
+        watched = await self._watch(stream)
+        if not watched.oldest:
+            return None
+        oldest = unpack(watched.oldest[0])
+        over = oldest.committed_ms <= self._clock() - self._policy.summary_ttl_ms
+        is_next = oldest.first_version == watched.state.forgotten_version + 1
+        return oldest if over and is_next else None
+
+    async def _watch(self, stream: str) -> _Watched:
+        """Watch state and summaries: whoever changes either voids the next `_execute`.
+
+        A summaries key of another type must be found here: EXEC would trim all the same.
+        """
+        key, state = self._keys.summaries(stream), self._keys.state(stream)
+        packet: list[Command] = [
+            ("WATCH", state, key),
+            read_command(self._keys, stream),
+            ("LLEN", key),
+            ("LRANGE", key, 0, 1),
+        ]
+        try:
+            _, values, count, oldest = map(checked, await self._wire.exchange(packet))
+            return _Watched(StreamState.parse(values), count, oldest)
+        except CorruptionError as exc:
+            await self._wire.exchange([("UNWATCH",)])
+            raise StreamCorrupted(stream, str(exc)) from exc
+
+    async def _execute(self, commands: Sequence[Command]) -> bool:
+        """Run `commands` in one transaction; False when what was watched has changed."""
+        replies = await self._wire.exchange([("MULTI",), *commands, ("EXEC",)])
+        if replies[-1] is None:
+            return False
+        exec_replies(replies)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """State of a stream, how many summaries it has, and the packed oldest two."""
+
+    state: StreamState
+    count: int
+    oldest: Sequence[bytes]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from streams.durable_upkeep import note_losses, tend_groups
-from streams.errors import LeaseLost
+from streams.errors import CorruptionError, LeaseLost, StreamCorrupted
 from streams.feed_upkeep import retire_consumers, trim_feed
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
@@ -131,8 +131,9 @@ class Janitor:
             command = ("ZSCAN", self._keys.streams, cursor, "COUNT", _STREAMS_AT_ONCE)
             (reply,) = await self._wire.exchange([command])
             cursor, found = checked(reply)
-            if streams := [name.decode() for name in found[::2]]:
-                yield streams
+            names = [text for name in found[::2] if (text := _text(name)) is not None]
+            if names:
+                yield names
             if cursor == b"0":
                 return
 
@@ -141,15 +142,24 @@ class Janitor:
         tidied.streams += len(facts)
         for item in facts:
             tidied.archived.unfolded[item.stream] = item.head - item.state.compacted_version
+            if item.damage:
+                tidied.archived.failures[item.stream] = StreamCorrupted(item.stream, item.damage)
         await self._archiver.archive(
             [item.stream for item in facts if self._may_be_due(item)], tidied.archived
         )
         for stream in tidied.archived.failures:
             self._open.pop(stream, None)
         for item in facts:
-            if item.state.compacted_version > item.state.forgotten_version:
-                tidied.summaries_forgotten += await self._compactor.forget_old(item.stream)
-            await self._retirement.look_at(item, tidied.archived, tidied.retired)
+            try:
+                await self._tidy(item, tidied)
+            except CorruptionError as exc:
+                tidied.archived.failures[item.stream] = exc
+
+    async def _tidy(self, item: StreamFacts, tidied: Tidied) -> None:
+        """What time does to one stream."""
+        if item.state.compacted_version > item.state.forgotten_version:
+            tidied.summaries_forgotten += await self._compactor.forget_old(item.stream)
+        await self._retirement.look_at(item, tidied.archived, tidied.retired)
 
     def _may_be_due(self, item: StreamFacts) -> bool:
         """Whether a stream may have a finished round; remembers the head it was asked at."""
@@ -163,3 +173,11 @@ class Janitor:
         if len(self._open) > _REMEMBERED:
             self._open.popitem(last=False)
         return True
+
+
+def _text(name: bytes) -> str | None:
+    """A stream's name; None for what somebody else put among them and no name can be."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return None

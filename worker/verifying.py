@@ -67,7 +67,7 @@ class Verifier:
     async def verify(self) -> AsyncIterator[Finding]:
         """Every stream that Redis or the archive knows."""
         (names,) = await self._store.wires.exchange([("ZRANGE", self._store.keys.streams, 0, -1)])
-        known = sorted(name.decode() for name in names)
+        known = sorted(name.decode(errors="backslashreplace") for name in names)
         suspects: dict[str, _Look] = {}
         for stream in known:
             try:

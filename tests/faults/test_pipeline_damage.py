@@ -1,0 +1,166 @@
+"""Keys that somebody else damaged: their stream steps aside by name, every other one goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from streams.errors import AresError, CorruptionError, StreamCorrupted
+from streams.event import Event
+from support.workshop import Workshop, drain
+
+Damage = Callable[[Workshop], Awaitable[None]]
+
+
+async def head_of_another_type(shop: Workshop) -> None:
+    await shop.client.delete(shop.store().keys.head("bad"))
+    await shop.client.rpush(shop.store().keys.head("bad"), "x")
+
+
+async def head_that_is_no_id(shop: Workshop) -> None:
+    await shop.client.set(shop.store().keys.head("bad"), "not an id")
+
+
+async def head_deleted(shop: Workshop) -> None:
+    await shop.client.delete(shop.store().keys.head("bad"))
+
+
+async def state_of_another_type(shop: Workshop) -> None:
+    await shop.client.set(shop.store().keys.state("bad"), "x")
+
+
+async def state_that_is_no_number(shop: Workshop) -> None:
+    await shop.client.hset(
+        shop.store().keys.state("bad"),
+        mapping={"archived_version": "many", "compacted_version": "few"},
+    )
+
+
+async def log_of_another_type(shop: Workshop) -> None:
+    await shop.client.set(shop.store().keys.log("bad"), "x")
+
+
+async def foreign_entry(shop: Workshop) -> None:
+    await shop.client.xadd(shop.store().keys.log("bad"), {"by": "hand"})
+
+
+async def foreign_entry_inside(shop: Workshop) -> None:
+    """As long as its head says, and yet not ours."""
+    keys = shop.store().keys
+    await shop.client.xdel(keys.log("bad"), (await shop.raw_log("bad"))[-1][0])
+    await shop.client.xadd(keys.log("bad"), {"by": "hand"}, id="9-9")
+
+
+HEADS = [head_of_another_type, head_that_is_no_id, head_deleted]
+STATES = [state_of_another_type, state_that_is_no_number]
+LOGS = [log_of_another_type, foreign_entry]
+
+
+async def begin(shop: Workshop) -> None:
+    """Both streams have a past."""
+    for stream in ("bad", "good"):
+        await shop.xadd_rounds(stream, 1)
+    await shop.sequence()
+
+
+@pytest.mark.parametrize("damage", [*HEADS, *LOGS])
+async def test_the_sequencer_leaves_the_damaged_stream_out(every_shop: Workshop, damage: Damage):
+    shop = every_shop
+    await begin(shop)
+    await damage(shop)
+    await shop.xadd("bad", "llm.call")
+    await shop.xadd("good", "llm.call")
+
+    [facts, *_] = await drain(shop.sequencer())
+
+    assert list(facts.quarantined) == ["bad"]
+    assert await shop.store().stream_version("good") == 4
+    assert await shop.client.xlen(shop.store().keys.inbox) == 1
+
+
+@pytest.mark.parametrize("damage", [*HEADS, *LOGS])
+async def test_an_append_to_a_damaged_stream_fails_alone(every_shop: Workshop, damage: Damage):
+    shop = every_shop
+    await begin(shop)
+    await damage(shop)
+    store = shop.store()
+
+    with pytest.raises(CorruptionError):
+        await store.append("bad", [Event("llm.call")])
+    assert await store.append("good", [Event("llm.call")]) == 4
+
+
+@pytest.mark.parametrize("damage", [*HEADS, *STATES, *LOGS, foreign_entry_inside])
+async def test_the_archiver_names_the_damaged_stream_and_archives_the_others(
+    every_shop: Workshop, damage: Damage
+):
+    shop = every_shop
+    await begin(shop)
+    await damage(shop)
+
+    facts = await shop.archiver().run_once()
+
+    assert facts.archived.failures.keys() <= {"bad"}
+    assert shop.rounds("good") == [1]
+    assert facts.blocked is None
+
+
+@pytest.mark.parametrize("damage", [*STATES, head_of_another_type, head_that_is_no_id])
+async def test_the_janitor_goes_past_a_damaged_stream(every_shop: Workshop, damage: Damage):
+    shop = every_shop
+    await begin(shop)
+    await damage(shop)
+
+    tidied = await shop.janitor().run_once()
+
+    assert list(tidied.archived.failures) == ["bad"]
+    assert shop.rounds("good") == [1]
+
+
+@pytest.mark.parametrize("damage", [*STATES, head_of_another_type, head_that_is_no_id])
+async def test_compaction_of_a_damaged_stream_is_refused(every_shop: Workshop, damage: Damage):
+    shop = every_shop
+    await begin(shop)
+    await damage(shop)
+
+    with pytest.raises(StreamCorrupted):
+        await shop.compactor(threshold=1, keep_recent=0).compact("bad", force=True)
+
+
+async def test_names_that_are_no_text_among_the_streams_harm_nobody(every_shop: Workshop):
+    shop = every_shop
+    await begin(shop)
+    await shop.client.zadd(shop.store().keys.streams, {b"\xff\xfe": 1, b"": 2})
+
+    await shop.janitor().run_once()
+
+    assert shop.rounds("good") == [1]
+
+
+async def test_a_feed_entry_by_somebody_else_is_passed_over(every_shop: Workshop):
+    shop = every_shop
+    keys = shop.store().keys
+    for fields in ({"x": "y"}, {"s": b"\xff", "f": 1, "l": 1, "t": "task.completed"},
+                   {"s": "ghost", "f": 1, "l": 9, "t": "task.completed"}):  # fmt: skip
+        await shop.client.xadd(keys.feed, fields)
+    await begin(shop)
+
+    await drain(shop.archiver())
+
+    assert shop.rounds("good") == [1]
+    assert (await shop.client.xpending(keys.feed, "archivers"))["pending"] == 0
+
+
+async def test_a_summary_that_cannot_be_stored_lets_no_event_go(every_shop: Workshop):
+    """EXEC does not roll back: the trim must not happen beside a push that failed."""
+    shop = every_shop
+    await begin(shop)
+    await drain(shop.archiver())
+    await shop.client.set(shop.store().keys.summaries("bad"), "x")
+    before = await shop.raw_log("bad")
+
+    with pytest.raises(AresError):
+        await shop.compactor(threshold=1, keep_recent=0).compact("bad", force=True)
+
+    assert await shop.raw_log("bad") == before
