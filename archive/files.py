@@ -56,9 +56,8 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Close the handle; nothing is lost when that fails."""
-        with contextlib.suppress(OSError):
-            self._disk.close(self._handle)
+        """Close the handle."""
+        self._close(self._handle)
 
     def names(self) -> list[str]:
         """Every name in the folder."""
@@ -145,17 +144,24 @@ class Folder:
         except OSError as exc:
             raise ArchiveFailure("read", self._join(name), exc) from exc
         finally:
-            with contextlib.suppress(OSError):
-                self._disk.close(handle)
+            self._close(handle)
+
+    def _close(self, handle: int) -> None:
+        """Close a handle that was only read from: nothing is lost when that fails."""
+        try:  # noqa: SIM105 - a context manager costs more than the call, at every file read
+            self._disk.close(handle)
+        except OSError:
+            pass
 
     def _read_all(self, handle: int, name: str) -> bytes:
         # To the very end: a network volume may give less than there is.
-        pages = []
+        data = self._disk.read(handle, _PAGE)
+        pages = [data]
         while page := self._disk.read(handle, _PAGE):
             pages.append(page)
             if len(pages) == 2 and self._disk.handle_facts(handle).size > MAX_FILE_BYTES:
                 raise RoundDamaged(self._join(name), f"larger than {MAX_FILE_BYTES} bytes")
-        return pages[0] if len(pages) == 1 else b"".join(pages)
+        return data if len(pages) == 1 else b"".join(pages)
 
     def stage(self, data: bytes) -> Staged:
         """Write `data` under a temporary name and fsync it; on any failure leave nothing."""
@@ -306,8 +312,7 @@ class Folder:
         try:
             self._sync(handle, self._join(name))
         finally:
-            with contextlib.suppress(OSError):
-                self._disk.close(handle)
+            self._close(handle)
 
     def _sync(self, handle: int, path: str) -> None:
         try:

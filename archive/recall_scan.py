@@ -82,12 +82,15 @@ class _Needle:
 def prefilter(query: Query) -> Callable[[bytes], bool]:
     """A test of a round file's bytes: False only where the query certainly doesn't match."""
     needles = [_prepare(needle) for needle in query.needles]
+    runs = [needle.ascii_run for needle in needles if needle.ascii_run]
+    fragments = [needle.fragment for needle in needles if needle.fragment]
 
     def could_match(data: bytes) -> bool:
         lowered = data.lower()
-        if all(needle.ascii_run in lowered for needle in needles):
-            return all(_in_folded(needle.fragment, data) for needle in needles)
-        return _may_hide_ascii(data)
+        for run in runs:
+            if run not in lowered:
+                return _may_hide_ascii(data)
+        return not fragments or all(_in_folded(fragment, data) for fragment in fragments)
 
     return could_match
 
@@ -100,10 +103,10 @@ def _prepare(needle: str) -> _Needle:
 
 
 def _in_folded(fragment: str, data: bytes) -> bool:
-    if not fragment or b"\\" in data:
+    if b"\\" in data:
         return True  # a mark behind an escape composes with the wrong letter
     if data.isascii():
-        return fragment.isascii()
+        return False
     try:
         return fragment in fold(data.decode())
     except UnicodeDecodeError:

@@ -240,14 +240,15 @@ class Survey:
 
     def content(self, opened: Folder | None, place: Place, report: Report) -> bytes | None:
         """The bytes at `place`, whose folder is open; None when gone, or reported."""
+        name = round_name(place.round)
         try:
             try:
-                return opened.read(round_name(place.round)) if opened else None
+                return opened.read(name) if opened else None
             except ArchiveFailure as exc:
                 if exc.reason != "stale_handle":
                     raise
             with self.volume.folder(*place.folder.parts) as again:
-                return again.read(round_name(place.round)) if again else None
+                return again.read(name) if again else None
         except (ArchiveFailure, UnsafePath, RoundDamaged) as exc:
             report(problem(exc))
             return None

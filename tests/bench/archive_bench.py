@@ -101,11 +101,25 @@ def write_durably(folder: Path, number: int, data: bytes) -> None:
     os.close(handle)
 
 
+def vocabulary() -> tuple[list[str], list[float]]:
+    """Words as in prose: few are common, most are rare; and how often each is used."""
+    chance = random.Random(1)
+    letters = "etaoinshrdlucmfwypvbgkqjxz"
+    weights = [1 / (place + 3) for place in range(len(letters))]
+    made = [
+        "".join(chance.choices(letters, weights, k=chance.randint(2, 10))) for _ in range(8_000)
+    ]
+    common = ["the", "worker", "keeps", "round", "test", "fails", "src", "parse"]
+    every = [*common, *made]
+    return every, list(itertools.accumulate(1 / (place + 1) for place in range(len(every))))
+
+
+WORDS, WEIGHTS = vocabulary()
+
+
 def words(chance: random.Random, count: int) -> str:
-    """Prose of a kind: few words are common, most are rare."""
-    common = "the worker keeps a round that was archived and the test fails on src parse".split()  # noqa: SIM905
-    rare = ("".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 9))),)
-    return " ".join(chance.choices((*common, *rare), k=count))
+    """So many of them."""
+    return " ".join(chance.choices(WORDS, cum_weights=WEIGHTS, k=count))
 
 
 def record(stream: int, number: int, summary: str = "") -> RoundRecord:
