@@ -72,6 +72,26 @@ class Recall:
                 given += 1
                 yield found
 
+    def refresh(self) -> bool:
+        """Bring the index up to the archive; False where there is none, or it is busy.
+
+        After an erasure this takes what was erased out of the index without waiting for the
+        next query, which would do the same.
+        """
+        from .index import RecallIndex
+
+        if self._index is None or not self._index.exists():
+            return False
+        try:
+            index = RecallIndex(self._index)
+            try:
+                index.refresh(self._survey, lambda _: None)
+            finally:
+                index.close()
+        except IndexUnusable as exc:
+            return exc.damaged and _drop(self._index)
+        return True
+
     def _places(
         self,
         query: Query,

@@ -110,6 +110,24 @@ def test_an_erased_round_is_absent_at_once_and_its_text_leaves_the_index(archive
         assert db.execute(grams).fetchone() == (0,)
 
 
+def test_an_erasure_can_be_taken_into_the_index_without_a_query(archive, cache):
+    FileArchiveWriter(archive).record(record(4, summary="the xylophone secret"))
+    assert not Recall(archive, cache=cache).refresh()
+    look(archive, cache)
+    Eraser(archive).round("default", "s", 4)
+    assert Recall(archive, cache=cache).refresh()
+    for path in cache.iterdir():
+        assert b"xylophone" not in path.read_bytes()
+    assert not Recall(archive).refresh()
+
+
+def test_a_damaged_index_that_is_to_be_refreshed_is_thrown_away(archive, cache):
+    look(archive, cache)
+    (cache / index_name(archive)).write_bytes(b"x" * 5_000)
+    assert Recall(archive, cache=cache).refresh()
+    assert list(cache.iterdir()) == []
+
+
 DAMAGES = {
     "emptied": lambda data: b"",
     "not a database": lambda data: b"x" * 5_000,
