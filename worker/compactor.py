@@ -8,6 +8,7 @@ compared before each write, so two workers never fold the same events twice.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from typing import Final
 
 from ops.logs import fields
 from streams.clock import Clock
-from streams.errors import CorruptionError, StreamCorrupted
+from streams.errors import AresError, CorruptionError, LeaseLost, StreamCorrupted
 from streams.event import Event
 from streams.keys import Keys
+from streams.lease import Acquired, Lease
 from streams.plan import COMPACTED
 from streams.state import Advance, StreamState, advance, read_command
 from streams.summary import EventSummary, merge, pack, rule_based_text, summarize, unpack
@@ -28,6 +30,7 @@ from .compaction_plan import CompactionPolicy, Window, plan_window
 
 _log = logging.getLogger("ares.compactor")
 
+_LEASE_MARGIN_MS: Final = 15_000
 _PAGE: Final = TailLimits(events=1_000, bytes=8 * 1024 * 1024)
 
 Summarizer = Callable[[Sequence[Event]], Awaitable[str]]
@@ -66,6 +69,7 @@ class Compactor:
     ) -> None:
         self._wire, self._keys, self._policy, self._clock = wire, keys, policy, clock
         self._summarizer, self._timeout_s = summarizer, summarizer_timeout_s
+        self._lease_ttl_ms = int(summarizer_timeout_s * 1000) + _LEASE_MARGIN_MS
 
     async def plan(self, stream: str, *, force: bool = False) -> Window | None:
         """The window the next run would fold; changes nothing."""
@@ -86,10 +90,28 @@ class Compactor:
         )
         if window is None:
             return Compacted("idle")
+        if self._summarizer is None:
+            return await self._compact(facts, window)
+        # What a summarizer of one's own costs, one worker at a time is to pay for a stream.
+        lease = Lease(self._wire, self._keys, f"compact:{stream}", ttl_ms=self._lease_ttl_ms)
+        if await lease.acquire() is Acquired.NO:
+            return Compacted("conflict")
+        try:
+            return await self._compact(facts, window, lease)
+        finally:
+            with contextlib.suppress(AresError):
+                await lease.release()
+
+    async def _compact(
+        self, facts: StreamFacts, window: Window, lease: Lease | None = None
+    ) -> Compacted:
+        stream = facts.stream
         if not window.resumed and not await self._fix(stream, window):
             return Compacted("conflict", more=True)
         try:
-            summary, failed = await self._summarize(facts, window)
+            summary, failed = await self._summarize(facts, window, lease)
+        except LeaseLost:
+            return Compacted("conflict", more=True)
         except StreamCorrupted:
             if await self._overtaken(stream, window):
                 return Compacted("conflict", more=True)
@@ -119,12 +141,16 @@ class Compactor:
         (facts,) = await read_facts(self._wire, self._keys, [stream])
         return facts.state.compacted_version >= window.first
 
-    async def _summarize(self, facts: StreamFacts, window: Window) -> tuple[EventSummary, bool]:
+    async def _summarize(
+        self, facts: StreamFacts, window: Window, lease: Lease | None
+    ) -> tuple[EventSummary, bool]:
         """Read the window page by page; one summary, and whether the rules had to stand in."""
         summary: EventSummary | None = None
         failed = False
         after = window.first - 1
         while after < window.last:
+            if lease is not None:
+                await lease.renew()
             span = facts.span(after, window.last)
             tails, failures = await read_tails(self._wire, self._keys, [span], _PAGE)
             for failure in failures.values():

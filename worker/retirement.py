@@ -96,14 +96,16 @@ class Retirement:
         """Run `commands` if all events are compacted and nobody appends meanwhile."""
         head_key, state_key = self._keys.head(stream), self._keys.state(stream)
         packet: list[Command] = [
-            ("WATCH", head_key, state_key),
+            ("WATCH", head_key, state_key, self._keys.log(stream)),
             ("GET", head_key),
             read_command(self._keys, stream),
+            ("XLEN", self._keys.log(stream)),
         ]
-        _, raw, values = map(checked, await self._wire.exchange(packet))
+        _, raw, values, left = map(checked, await self._wire.exchange(packet))
         head, state = Head.parse(raw), StreamState.parse(values)
         busy = self._clock() - head.ms <= idle_ms
-        if busy or state.compacted_version != head.version:
+        # An entry that is left is somebody else's: for a person to look at, not to delete.
+        if busy or left or state.compacted_version != head.version:
             await self._wire.exchange([("UNWATCH",)])
             return False
         replies = await self._wire.exchange([("MULTI",), *commands, ("EXEC",)])
