@@ -270,7 +270,10 @@ class StreamArchiver:
                 )
             )
         return replace(
-            state, archived_version=result.last_version, rounds=result.round, epoch=result.epoch
+            state,
+            archived_version=result.last_version,
+            rounds=max(state.rounds, result.round),
+            epoch=result.epoch,
         )
 
     async def _seal(self, works: Sequence[_Work], archived: Archived) -> None:
