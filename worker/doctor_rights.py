@@ -98,6 +98,8 @@ def _on_other_keys(keys: Keys) -> list[Command]:
         ("HGET", state, "f"),
         ("HMGET", state, "f"),
         ("HGETALL", group),
+        ("HEXISTS", group, "f"),
+        ("HSETNX", group, "f", "v"),
         ("HLEN", keys.subscribers),
         ("HDEL", state, "f"),
         ("HINCRBY", keys.attempts, "f", 1),
