@@ -49,7 +49,7 @@ def tool_arguments(payload: Mapping[str, Any]) -> Any:
 
 
 def decode_json(text: str) -> Mapping[str, Any] | Sequence[Any] | None:
-    """The object or array that `text` is, or None where it is anything else."""
+    """The object or array that `text` is, or None where it is anything else or too deep."""
     head = text.lstrip()[:1]
     if head not in ("{", "["):
         return None
@@ -57,7 +57,22 @@ def decode_json(text: str) -> Mapping[str, Any] | Sequence[Any] | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict | list) else None
+    return value if isinstance(value, dict | list) and not _is_deep(value) else None
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether a value is nested deeper than an event's payload may be."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def tool_output(payload: Mapping[str, Any]) -> tuple[str, int | None]:
@@ -109,19 +124,25 @@ def flatten(value: Any, depth: int = 0) -> str:
 
 
 def message_text(payload: Mapping[str, Any]) -> str:
-    """What a message says; blocks that are tool calls or results are no words of anybody."""
+    """What a message says; objects, tool calls and results are no words of anybody."""
     content = payload.get("content")
+    return _spoken(content if content is not None else payload.get("text"))
+
+
+def _spoken(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
-        said = (
-            item
-            for item in content
-            if not isinstance(item, Mapping)
-            or item.get("type", "text") in ("text", "output_text", "input_text")
-        )
-        return "\n".join(text for item in said if (text := flatten(item)))
-    return flatten(content if content is not None else payload.get("text"))
+        return "\n".join(text for block in content if (text := _block_text(block)))
+    return _block_text(content)
+
+
+def _block_text(block: Any) -> str:
+    if not isinstance(block, Mapping):
+        return block if isinstance(block, str) else ""
+    if block.get("type", "text") not in ("text", "output_text", "input_text"):
+        return ""
+    return flatten(next((block[key] for key in _TEXT_KEYS if key in block), ""))
 
 
 def _exit_code(fields: Mapping[str, Any]) -> int | None:
