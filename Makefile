@@ -41,4 +41,4 @@ soak: venv
 generate: venv
 	$(BIN)/python -m ops.dashboards
 	$(BIN)/python helm/generate
-	$(BIN)/python -m worker.settings_docs > docs/settings.md.new && mv docs/settings.md.new docs/settings.md
+	$(BIN)/python -m worker.settings.docs > docs/settings.md.new && mv docs/settings.md.new docs/settings.md

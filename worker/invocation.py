@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from .light_settings import LightSettings
-    from .settings import Settings
+    from .settings.light import LightSettings
+    from .settings.load import Settings
 
 
 @dataclass(slots=True)
@@ -36,13 +36,13 @@ class Invocation:
 
         `more` are settings that a command's own flags give.
         """
-        from .settings import load_settings
+        from .settings.load import load_settings
 
         return load_settings(self.config_file, {**self.overrides(), **more}, os.environ)
 
     def light_settings(self) -> LightSettings:
         """The settings of the archive alone, without the libraries that check the others."""
-        from .light_settings import load_light_settings
+        from .settings.light import load_light_settings
 
         return load_light_settings(self.config_file, self.overrides(), os.environ)
 

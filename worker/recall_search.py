@@ -19,7 +19,7 @@ from streams.event import DEFAULT_TENANT_ID
 from . import output, words
 from .exit_codes import ExitCode
 from .invocation import Invocation
-from .settings_files import DEFAULT_TENANTS
+from .settings.files import DEFAULT_TENANTS
 
 _STYLES: Final[dict[str, dict[str, Any]]] = {
     "title": {"bold": True},

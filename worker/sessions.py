@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
 
     from .invocation import Invocation
-    from .settings import Settings
+    from .settings.load import Settings
 
 T = TypeVar("T")
 

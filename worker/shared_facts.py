@@ -27,7 +27,7 @@ from streams.state import StreamState, read_command
 from streams.wire import Command, Reply, Wire, checked
 
 from .compaction_plan import CompactionPolicy
-from .settings_model import Settings
+from .settings.model import Settings
 
 VERIFY_FIELDS: Final = ("succeeded_ms", "findings")
 """Fields of `ares:{T}:verify`: when verify last ended without findings, and its last count."""

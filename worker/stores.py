@@ -10,7 +10,7 @@ from streams.plan import BatchLimits
 from streams.redis_store import RedisEventStore, StoreOptions
 
 if TYPE_CHECKING:
-    from .settings import Settings
+    from .settings.load import Settings
 
 
 async def open_store(settings: Settings, tenant: str) -> RedisEventStore:

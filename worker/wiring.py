@@ -43,7 +43,7 @@ from .rounds import RoundLimits
 from .runner import Runner
 from .sealing import SegmentSealer, load_redactor
 from .sequencer import Sequencer, SequencerPolicy
-from .settings import Settings
+from .settings.load import Settings
 from .shared_facts import SharedFactsReader, shared_gauges
 from .stores import store_options
 from .summarizer import load_summarizer

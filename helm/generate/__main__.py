@@ -2,7 +2,7 @@
 
 | derived | from |
 |---|---|
-| values.yaml, block `config`; values.schema.json, property `config` | worker.settings |
+| values.yaml, block `config`; values.schema.json, property `config` | worker.settings.load |
 | dashboards/ | ops/dashboards |
 | ops/alerts/ares-worker.yaml | rules/alerts.yaml and the default thresholds |
 | README.md | README.md.tmpl and the comments of values.yaml |

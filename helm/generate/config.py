@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 import annotated_types
 from pydantic.fields import FieldInfo
 
-from worker.settings_model import setting_fields
-from worker.settings_types import Written
+from worker.settings.model import setting_fields
+from worker.settings.types import Written
 
 GIVEN_ELSEWHERE: Final = frozenset(
     {

@@ -12,9 +12,9 @@ from streams.keys import Keys
 from streams.redis_store import RedisEventStore
 from support.redis_server import REDIS_7, REDIS_62, RedisServer
 from worker.cli import run
-from worker.doctor_findings import Finding, Status
-from worker.doctor_redis import redis_findings
-from worker.settings import load_settings
+from worker.doctor.findings import Finding, Status
+from worker.doctor.redis import redis_findings
+from worker.settings.load import load_settings
 
 CANARY = "S3CRET-canary"
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from streams.keys import Keys
-from worker.doctor_rights import rights_probe
+from worker.doctor.rights import rights_probe
 
 ROOT = Path(__file__).parents[2]
 LITERAL = re.compile(r"""(?:\(\s*"|redis\.p?call\(\s*['"])([A-Z]{3,})['"]""")
@@ -25,7 +25,7 @@ def sent_commands(known: set[str]) -> dict[str, str]:
 
 
 def test_every_command_in_the_code_is_among_the_rights_asked_for(server):
-    """A new command is added to `worker/doctor_rights.py`, or a worker fails under an ACL."""
+    """A new command is added to `worker/doctor/rights.py`, or a worker fails under an ACL."""
     with server.admin() as admin:
         known = {name.lower() for name in admin.command()}
     asked = {str(command[0]) for command in rights_probe(Keys("t"))}

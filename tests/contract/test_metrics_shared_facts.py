@@ -15,7 +15,7 @@ from streams.event import Event
 from streams.redis_store import RedisEventStore
 from support.redis_server import RedisServer
 from worker.compaction_plan import CompactionPolicy
-from worker.settings import load_settings
+from worker.settings.load import load_settings
 from worker.shared_facts import SharedFactsReader, shared_gauges, volume_facts
 
 POLICY = CompactionPolicy(threshold=10, keep_recent=2)

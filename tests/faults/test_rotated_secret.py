@@ -8,7 +8,7 @@ import redis as sync_redis
 from streams.connection import open_client
 from streams.errors import StoreUnavailable
 from streams.redis_store import RedisEventStore
-from worker.settings import load_settings
+from worker.settings.load import load_settings
 
 
 @pytest.mark.parametrize("kind", ["password_file", "url_file"])

@@ -21,8 +21,8 @@ from support.chart import (
     the,
     values_of,
 )
-from worker.settings import load_settings
-from worker.settings_model import Settings, setting_fields
+from worker.settings.load import load_settings
+from worker.settings.model import Settings, setting_fields
 
 yaml = needed("yaml")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from support.chart import ROOT, needed, objects, pods
-from worker.settings_model import Settings
-from worker.settings_types import parse_duration
+from worker.settings.model import Settings
+from worker.settings.types import parse_duration
 
 yaml = needed("yaml")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from worker.doctor_findings import Status
-from worker.doctor_server import clock, cluster, judge_server, latency
+from worker.doctor.findings import Status
+from worker.doctor.server import clock, cluster, judge_server, latency
 
 HEALTHY = {
     "redis_version": "7.0.15",

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from worker.doctor_findings import Status
-from worker.doctor_volume import file_system, volume_findings
-from worker.settings_pipeline import ArchiveSettings
+from worker.doctor.findings import Status
+from worker.doctor.volume import file_system, volume_findings
+from worker.settings.pipeline import ArchiveSettings
 
 
 def found(directory: Path, **settings: object) -> dict[str, tuple[Status, str, str]]:

@@ -6,15 +6,15 @@ import re
 import tomllib
 from pathlib import Path
 
-from worker.settings import load_settings
-from worker.settings_docs import settings_page
-from worker.settings_model import setting_fields
+from worker.settings.docs import settings_page
+from worker.settings.load import load_settings
+from worker.settings.model import setting_fields
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 def test_the_page_is_the_one_the_settings_make():
-    """Write it anew with `python -m worker.settings_docs > docs/settings.md`."""
+    """Write it anew with `python -m worker.settings.docs > docs/settings.md`."""
     assert PAGE.read_text(encoding="utf-8") == settings_page()
 
 

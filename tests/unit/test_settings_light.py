@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from worker.light_settings import load_light_settings
-from worker.settings import SettingsError, load_settings
+from worker.settings.light import load_light_settings
+from worker.settings.load import SettingsError, load_settings
 
 FILES = [
     "",
@@ -62,7 +62,7 @@ def test_both_loaders_refuse_the_same(tmp_path, text, environ, key):
 
 def test_the_light_loader_imports_no_checking_library():
     code = (
-        "import sys, worker.light_settings as light; light.load_light_settings(None, {}, {});"
+        "import sys, worker.settings.light as light; light.load_light_settings(None, {}, {});"
         "print([m for m in ('pydantic', 'redis', 'asyncio', 'prometheus_client') "
         "if m in sys.modules])"
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from worker.settings import Settings, SettingsError, load_settings
-from worker.settings_model import setting_fields, variable
-from worker.settings_shown import show_value
+from worker.settings.load import Settings, SettingsError, load_settings
+from worker.settings.model import setting_fields, variable
+from worker.settings.shown import show_value
 
 
 @pytest.fixture

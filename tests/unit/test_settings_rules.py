@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.settings import SettingsError, load_settings
+from worker.settings.load import SettingsError, load_settings
 
 
 def problem(**environ: str) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.settings import SettingsError, load_settings
-from worker.settings_shown import shown_settings
+from worker.settings.load import SettingsError, load_settings
+from worker.settings.shown import shown_settings
 
 CANARY = "S3CRET-canary"
 URLS = [

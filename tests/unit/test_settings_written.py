@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.settings_types import (
+from worker.settings.types import (
     format_duration,
     format_mode,
     format_size,

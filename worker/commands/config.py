@@ -27,7 +27,7 @@ def config() -> None:
 @pass_invocation
 def show(invocation: Invocation, as_json: bool) -> int:
     """Print every setting: its value, secrets masked, and where it came from."""
-    from worker.settings_shown import shown_settings
+    from worker.settings.shown import shown_settings
 
     settings = shown_settings(invocation.settings())
     if as_json:
@@ -50,7 +50,7 @@ def check(invocation: Invocation, as_json: bool) -> int:
     Secret files are read and plug-ins imported; Redis and the archive aren't touched: that is
     `ares-worker doctor`.
     """
-    from worker.settings_check import setting_problems
+    from worker.settings.check import setting_problems
 
     problems = setting_problems(invocation.settings)
     if as_json:

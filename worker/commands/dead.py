@@ -17,7 +17,7 @@ from worker.invocation import Invocation, pass_invocation
 if TYPE_CHECKING:
     from streams.dead_letters import DeadLetter, DeadLetters
     from streams.redis_store import RedisEventStore
-    from worker.settings import Settings
+    from worker.settings.load import Settings
 
 _SHOWN: Final = 50
 

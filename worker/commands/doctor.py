@@ -14,7 +14,7 @@ from worker.exit_codes import ExitCode
 from worker.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
-    from worker.doctor_findings import Finding
+    from worker.doctor.findings import Finding
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "cyan"}
 
@@ -33,8 +33,8 @@ def doctor(invocation: Invocation, as_json: bool) -> int:
       ares-worker doctor
       ares-worker doctor --json | jq '.findings[] | select(.status != "ok")'
     """
-    from worker.doctor import examine
-    from worker.doctor_findings import Status
+    from worker.doctor.doctor import examine
+    from worker.doctor.findings import Status
 
     findings = asyncio.run(examine(invocation.settings, _nothing if as_json else _show))
     failed = any(finding.status is Status.FAIL for finding in findings)

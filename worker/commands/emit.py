@@ -15,7 +15,7 @@ from worker.invocation import Invocation, pass_invocation
 if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
     from streams.store import ExpectedVersion
-    from worker.settings import Settings
+    from worker.settings.load import Settings
 
 
 @click.command("emit", cls=AresCommand)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
     from worker.import_lines import BadLine
     from worker.importing import ImportFile, ImportReport
-    from worker.settings import Settings
+    from worker.settings.load import Settings
 
 
 @click.command("import", cls=AresCommand)

@@ -16,7 +16,7 @@ from worker.exit_codes import ExitCode
 from worker.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
-    from worker.settings import Settings
+    from worker.settings.load import Settings
     from worker.wiring import BuiltWorker
 
 

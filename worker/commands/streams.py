@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streams.event import Event
     from streams.overview import StreamLook
     from streams.redis_store import RedisEventStore
-    from worker.settings import Settings
+    from worker.settings.load import Settings
 
 _PAGE: Final = 500
 _SHOWN: Final = 100

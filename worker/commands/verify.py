@@ -14,7 +14,7 @@ from worker.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
-    from worker.settings import Settings
+    from worker.settings.load import Settings
     from worker.verify_rules import Finding
     from worker.verifying import Checked, Verifier
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ops.redact import redact
 
-from .settings_errors import SettingProblem, SettingsError
-from .settings_model import Settings
+from .errors import SettingProblem, SettingsError
+from .model import Settings
 
 _PLUGINS = ("compaction.summarizer", "segments.redactor")
 _FILES = ("redis.tls_ca", "redis.tls_cert", "redis.tls_key")

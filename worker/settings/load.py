@@ -16,10 +16,10 @@ from pydantic_settings import EnvSettingsSource
 
 from ops.redact import secrets_in_url, shown
 
-from .settings_errors import SettingProblem, SettingsError, did_you_mean
-from .settings_files import CONFIG_VARIABLE, config_path, read_tables
-from .settings_model import DEFAULT_ORIGIN, PREFIX, Settings, is_secret, setting_fields, variable
-from .settings_rules import contradictions
+from .errors import SettingProblem, SettingsError, did_you_mean
+from .files import CONFIG_VARIABLE, config_path, read_tables
+from .model import DEFAULT_ORIGIN, PREFIX, Settings, is_secret, setting_fields, variable
+from .rules import contradictions
 
 __all__ = ["Settings", "SettingsError", "load_settings"]
 

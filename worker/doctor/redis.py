@@ -11,13 +11,13 @@ from streams.errors import AresError, StoreAccessDenied, UsageError
 from streams.overview import Overview
 from streams.redis_store import RedisEventStore
 from streams.wire import Reply, Wire
+from worker.settings.model import Settings
+from worker.shared_facts import archivers_group
 
-from . import doctor_server as server
-from .doctor_findings import Finding, fail, skip
-from .doctor_rights import judge_rights, rights_probe
-from .doctor_tenant import judge_tenant
-from .settings_model import Settings
-from .shared_facts import archivers_group
+from . import server
+from .findings import Finding, fail, skip
+from .rights import judge_rights, rights_probe
+from .tenant import judge_tenant
 
 _PINGS: Final = 20
 _DEADLINE_S: Final = 60.0

@@ -14,7 +14,7 @@ from redis.exceptions import ExecAbortError, NoPermissionError
 from streams.keys import Keys
 from streams.wire import Command, Reply
 
-from .doctor_findings import Finding, fail, ok
+from .findings import Finding, fail, ok
 
 _PROBE: Final = "ares-doctor"
 _CONTAINERS: Final = ("xgroup", "xinfo", "memory")

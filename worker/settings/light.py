@@ -15,8 +15,8 @@ from typing import Any
 from streams.errors import UsageError
 from streams.keys import check_tenant
 
-from .settings_errors import SettingProblem, SettingsError
-from .settings_files import (
+from .errors import SettingProblem, SettingsError
+from .files import (
     DEFAULT_ARCHIVE_DIR,
     DEFAULT_TENANTS,
     config_path,

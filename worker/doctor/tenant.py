@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ops.redact import escape_controls, shortened
 
-from .doctor_findings import Finding, fail, ok, warn
+from .findings import Finding, fail, ok, warn
 
 _NAMED: Final = 3
 

@@ -12,8 +12,8 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from streams.keys import check_tenant
 
-from .settings_files import DEFAULT_TENANTS, split_list
-from .settings_pipeline import (
+from .files import DEFAULT_TENANTS, split_list
+from .pipeline import (
     ArchiveSettings,
     CommitSettings,
     CompactionSettings,
@@ -21,9 +21,9 @@ from .settings_pipeline import (
     RetentionSettings,
     SequencerSettings,
 )
-from .settings_process import LogSettings, MetricsSettings, SegmentSettings, WorkerSettings
-from .settings_redis import RedisSettings
-from .settings_types import Section
+from .process import LogSettings, MetricsSettings, SegmentSettings, WorkerSettings
+from .redis import RedisSettings
+from .types import Section
 
 PREFIX: Final = "ARES_"
 DEFAULT_ORIGIN: Final = "default"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .settings_types import Count, Duration, FunctionName, Location, Section, parse_duration
+from .types import Count, Duration, FunctionName, Location, Section, parse_duration
 
 
 class WorkerSettings(Section):

@@ -1,4 +1,4 @@
-"""The page on all settings: `python -m worker.settings_docs > docs/settings.md` writes it."""
+"""The page on all settings: `python -m worker.settings.docs > docs/settings.md` writes it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from .settings_model import Settings, setting_fields, variable
-from .settings_rules import BLOCK_MARGIN_MS
-from .settings_shown import show_value, written_as
-from .settings_types import Section, format_duration
+from .model import Settings, setting_fields, variable
+from .rules import BLOCK_MARGIN_MS
+from .shown import show_value, written_as
+from .types import Section, format_duration
 
 _HEAD = f"""\
 # Settings
 
-Written by `python -m worker.settings_docs` from the settings themselves; don't edit it by hand.
+Written by `python -m worker.settings.docs` from the settings themselves; don't edit it by hand.
 
 Later wins: defaults, the TOML file (`--config FILE` or `ARES_CONFIG`), `ARES_*` variables, flags.
 Every setting has a variable: `archive.max_rounds` is `ARES_ARCHIVE_MAX_ROUNDS`. An empty variable

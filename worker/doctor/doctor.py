@@ -10,12 +10,12 @@ from typing import Final
 
 from ops.facts import in_thread
 from ops.redact import Redactor
+from worker.settings.check import setting_problems
+from worker.settings.model import Settings
 
-from .doctor_findings import Finding, fail, ok, warn
-from .doctor_redis import redis_findings
-from .doctor_volume import volume_findings
-from .settings_check import setting_problems
-from .settings_model import Settings
+from .findings import Finding, fail, ok, warn
+from .redis import redis_findings
+from .volume import volume_findings
 
 _VOLUME_DEADLINE_S: Final = 30.0
 _FEW_FILES: Final = 1_024

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-from .settings_files import read_path
+from .files import read_path
 
 _UNITS_MS: Final = {
     "ms": 1,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from .settings_types import format_duration
+from .types import format_duration
 
 if TYPE_CHECKING:
-    from .settings_model import Settings
+    from .model import Settings
 
 BLOCK_MARGIN_MS: Final = 1_000
 """A blocking read must come back this much before the client gives up on its reply."""

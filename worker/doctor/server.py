@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .doctor_findings import Finding, fail, ok, skip, warn
-from .settings_types import format_size
+from worker.settings.types import format_size
+
+from .findings import Finding, fail, ok, skip, warn
 
 Info = Mapping[str, str]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from .settings_errors import SettingProblem, SettingsError
+from .errors import SettingProblem, SettingsError
 
 CONFIG_VARIABLE: Final = "ARES_CONFIG"
 DEFAULT_ARCHIVE_DIR: Final = Path(".context/rounds")

@@ -12,8 +12,8 @@ from pydantic.fields import FieldInfo
 
 from ops.redact import MASK, redact_url
 
-from .settings_model import Settings, setting_fields
-from .settings_types import Written, format_duration, format_mode
+from .model import Settings, setting_fields
+from .types import Written, format_duration, format_mode
 
 
 @dataclass(frozen=True, slots=True)

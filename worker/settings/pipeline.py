@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
-from .settings_files import DEFAULT_ARCHIVE_DIR
-from .settings_types import (
+from .files import DEFAULT_ARCHIVE_DIR
+from .types import (
     Count,
     Duration,
     FileMode,

@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from .doctor_findings import Finding, fail, ok, skip, warn
-from .settings_pipeline import ArchiveSettings
+from worker.settings.pipeline import ArchiveSettings
+
+from .findings import Finding, fail, ok, skip, warn
 
 _ROUNDS: Final = 5
 _LITTLE_SHARE: Final = 0.10

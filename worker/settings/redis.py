@@ -12,8 +12,8 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from ops.redact import secrets_in_url
 
-from .settings_errors import SettingProblem, SettingsError
-from .settings_types import Count, Location, Section
+from .errors import SettingProblem, SettingsError
+from .types import Count, Location, Section
 
 if TYPE_CHECKING:
     from streams.connection import ConnectionOptions
