@@ -18,6 +18,7 @@ from .backoff import Backoff
 from .clock import Clock
 from .commit_batch import Batch, Outcome, Outcomes, torn_streams
 from .errors import (
+    CorruptionError,
     LeaseLost,
     MalformedKey,
     OutcomeUnknown,
@@ -31,6 +32,8 @@ from .lease import Guard
 from .plan import COMPACTED, Append, Head, StreamWrite, plan_stream, write_commands
 from .wire import Command, Reply, Wire, checked
 
+_KNOWN: Final = (COMPACTED, "archived_version")
+_NO_HEAD: Final = Head(-1)
 _REMEMBERED: Final = 10_000
 _CONTENTION: Final = Backoff(base_s=0.001, cap_s=0.05)
 _RECONNECT: Final = Backoff(base_s=0.05, cap_s=1.0)
@@ -120,12 +123,15 @@ class Committer:
         heads = [keys.head(stream) for stream in streams]
         logs = [keys.log(stream) for stream in streams]
         lease = [guard.key] if guard else []
+        new = [stream for stream in streams if stream not in self._compacted]
         packet: list[Command] = [
             ("WATCH", *lease, *heads, *logs),
             ("MGET", *lease, *heads),
             *(("XLEN", log) for log in logs),
+            *(("HMGET", keys.state(stream), *_KNOWN) for stream in new),
         ]
-        watched, values, *lengths = await self._wire.exchange(packet)
+        watched, values, *rest = await self._wire.exchange(packet)
+        states = dict(zip(new, rest[len(streams) :], strict=True))
         checked(watched)
         values = checked(values)
         if guard:
@@ -136,9 +142,28 @@ class Committer:
                 await self._wire.exchange([("UNWATCH",)])
                 raise
         return {
-            stream: (_head(raw), length)
-            for stream, raw, length in zip(streams, values, lengths, strict=True)
+            stream: (self._plausible(stream, _head(raw), states.get(stream)), length)
+            for stream, raw, length in zip(streams, values, rest, strict=False)
         }
+
+    def _plausible(self, stream: str, head: Head, state: Reply) -> Head:
+        """The head, or one that no log fits where it contradicts the stream's state.
+
+        The state is looked at for a stream new to this committer. One that is known had a head:
+        without it, it is looked at like a new one.
+        """
+        if state is None:
+            if head.version == 0:
+                self._compacted.pop(stream, None)
+                return _NO_HEAD
+            return head
+        try:
+            compacted, archived = (int(value or 0) for value in checked(state))
+        except (CorruptionError, ValueError):
+            return _NO_HEAD
+        if head.version > 0:
+            _remember(self._compacted, stream, compacted)
+        return head if head.version >= archived else _NO_HEAD
 
     async def _all_fit(
         self, batch: Batch, heads: dict[str, tuple[Head, Reply]], outcomes: Outcomes
@@ -166,23 +191,27 @@ class Committer:
         packet: list[Command] = [
             ("MULTI",),
             ("GET", keys.head(stream)),
-            ("HGET", keys.state(stream), COMPACTED),
+            ("HMGET", keys.state(stream), *_KNOWN),
             ("XLEN", keys.log(stream)),
             ("EXEC",),
         ]
         executed = checked((await self._wire.exchange(packet))[-1])
         if executed is None:
             return None  # what was watched has moved meanwhile: that alone explains it
-        raw, compacted, length = executed
-        for name, reply in (("head", raw), ("state", compacted), ("log", length)):
+        raw, state, length = executed
+        for name, reply in (("head", raw), ("state", state), ("log", length)):
             if error_code(reply) == "WRONGTYPE":
                 return f"its {name} key holds another type"
         try:
-            head, compacted_version = Head.parse(checked(raw)), int(checked(compacted) or 0)
+            head = Head.parse(checked(raw))
+            compacted, archived = (int(value or 0) for value in checked(state))
         except ValueError:
             return "its head or state is none that we wrote"
-        _remember(self._compacted, stream, compacted_version)
-        expected = head.version - compacted_version
+        if head.version < archived:
+            return f"its head is {head.version}, though version {archived} is archived"
+        if head.version > 0:
+            _remember(self._compacted, stream, compacted)
+        expected = head.version - compacted
         if checked(length) == expected:
             return None
         return f"its log has {length} entries where its head says {expected}"
@@ -280,7 +309,7 @@ def _head(raw: bytes | None) -> Head:
     try:
         return Head.parse(raw)
     except MalformedKey:
-        return Head(-1)
+        return _NO_HEAD
 
 
 def _remember(cache: dict[str, int], stream: str, compacted_version: int) -> None:

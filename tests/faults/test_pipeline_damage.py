@@ -45,6 +45,12 @@ async def foreign_entry(shop: Workshop) -> None:
     await shop.client.xadd(shop.store().keys.log("bad"), {"by": "hand"})
 
 
+async def log_and_head_deleted(shop: Workshop) -> None:
+    """As if there had never been such a stream, but for what is archived of it."""
+    keys = shop.store().keys
+    await shop.client.delete(keys.log("bad"), keys.head("bad"))
+
+
 async def foreign_entry_inside(shop: Workshop) -> None:
     """As long as its head says, and yet not ours."""
     keys = shop.store().keys
@@ -77,6 +83,44 @@ async def test_the_sequencer_leaves_the_damaged_stream_out(every_shop: Workshop,
     assert list(facts.quarantined) == ["bad"]
     assert await shop.store().stream_version("good") == 4
     assert await shop.client.xlen(shop.store().keys.inbox) == 1
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new to it", "known to it"])
+async def test_a_stream_that_vanished_does_not_begin_anew_below_what_is_archived(
+    every_shop: Workshop, known: bool
+):
+    """Its versions would be taken for archived ones: never archived, and compacted all the same."""
+    shop = every_shop
+    await begin(shop)
+    await drain(shop.archiver())
+    sequencer = shop.sequencer()
+    if known:
+        await shop.xadd("bad", "llm.call")
+        await drain(sequencer)
+    await log_and_head_deleted(shop)
+    await shop.xadd("bad", "llm.call")
+    await shop.xadd("good", "llm.call")
+
+    [facts, *_] = await drain(sequencer)
+
+    assert list(facts.quarantined) == ["bad"]
+    assert await shop.store().stream_version("bad") == 0
+    assert await shop.store().stream_version("good") == 4
+    assert await shop.client.xlen(shop.store().keys.inbox) == 1
+
+
+async def test_a_stream_that_vanished_with_its_state_begins_anew(every_shop: Workshop):
+    """Then it is as after a reset: the archive knows more, and opens an epoch."""
+    shop = every_shop
+    await begin(shop)
+    await drain(shop.archiver())
+    await log_and_head_deleted(shop)
+    await shop.client.delete(shop.store().keys.state("bad"))
+    await shop.xadd_rounds("bad", 1)
+    await shop.sequence()
+    await drain(shop.archiver())
+
+    assert [(r.round, r.epoch) for r in shop.records("bad")] == [(1, 0), (2, 1)]
 
 
 @pytest.mark.parametrize("damage", [*HEADS, *LOGS])
