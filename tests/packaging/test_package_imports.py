@@ -92,7 +92,7 @@ def test_the_watch_itself_sees_an_environment_that_is_read(tmp_path):
     watch = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{_WATCH}"
 
     done = subprocess.run(
-        [sys.executable, "-c", watch, '["worker.peeking"]'],
+        [sys.executable, "-B", "-c", watch, '["worker.peeking"]'],
         capture_output=True,
         text=True,
         check=True,
