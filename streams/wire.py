@@ -94,10 +94,7 @@ class Wire:
             self._deadline.end()
         if self._observer is not None:
             self._observer.exchanged(commands, self._used_at - began)
-        if (first := commands[0][0]) == "WATCH":
-            self._watching = True
-        elif first in ("MULTI", "UNWATCH"):
-            self._watching = False
+        self._watching = _watches(commands, self._watching)
         if stale:
             await self._forget_topology()
         return replies
@@ -141,7 +138,11 @@ class Wire:
             if self._node is None:
                 raise RedisError("no node serves the slot of this tenant")
             connection: AbstractConnection = self._node.acquire_connection()
-            await connection.connect()  # type: ignore[no-untyped-call]
+            try:
+                await connection.connect()  # type: ignore[no-untyped-call]
+            except BaseException:
+                self._node.release(cast(Connection, connection))
+                raise
         else:
             pool = self._client.connection_pool
             connection = await pool.get_connection()  # type: ignore[no-untyped-call]
@@ -170,6 +171,16 @@ class Wire:
             self._node.release(cast(Connection, connection))
         else:
             await cast(Redis, self._client).connection_pool.release(connection)
+
+
+def _watches(commands: Sequence[Command], before: bool) -> bool:
+    """Whether a connection watches keys after `commands`."""
+    for command in reversed(commands):
+        if command[0] == "WATCH":
+            return True
+        if command[0] in ("EXEC", "UNWATCH"):
+            return False
+    return before
 
 
 async def _has_ended(connection: AbstractConnection) -> bool:
