@@ -127,6 +127,7 @@ class DurableReader:
             if partition is not None:
                 position = Position(row.at, None if row.final else row.version)
                 self._put(partition, row, position)
+                partition.moved(position)
         if not self._spans:
             self._end_page()
 
@@ -199,9 +200,10 @@ class DurableReader:
         since_ms = max(place.since[0] - CLOCK_SLACK_MS, 0) if missed else 0
 
         async def base(stream: str) -> int:
-            if complete or stream in losses:
-                return losses.get(stream, 1) - 1
             seen = self._versions.get(stream)
+            if complete or stream in losses:
+                # The losses are from where the group was then; this member may have read on.
+                return max(losses.get(stream, 1) - 1, seen or 0)
             return await self._source.first_since(stream, since_ms) - 1 if seen is None else seen
 
         takes_over = Position(place.id, 0) if missed and place.id != ORIGIN else Position(place.id)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import defaultdict
 from contextlib import suppress
 
 import pytest
 
-from streams import Event, EventFilter, Gap, Reset, UsageError
-from streams.event import SUMMARY_TYPE
+from streams import Event, EventFilter, Gap, UsageError
+from streams.clock import system_clock
+from streams.codec import from_microseconds
 from streams.subscriptions import SubscriptionLimit, SubscriptionOptions
 from support.feeds import trim_feed
+from support.subscribers import events, nothing_more, numbered, place, places, take
 from support.waiting import eventually
 
 SHORT = SubscriptionOptions(block_ms=50)
@@ -20,44 +23,6 @@ SHORT = SubscriptionOptions(block_ms=50)
 @pytest.fixture
 async def store(backend):
     return await backend.open(subscriptions=SHORT)
-
-
-def events(count: int, type: str = "llm.call", **more) -> list[Event]:
-    return [Event(type=type, **more) for _ in range(count)]
-
-
-async def take(subscription, count: int, deadline_s: float = 10.0) -> list:
-    """The next `count` items."""
-    async with asyncio.timeout(deadline_s):
-        return [await anext(subscription) for _ in range(count)]
-
-
-async def nothing_more(subscription) -> bool:
-    """Whether nothing comes for a moment. What does come is lost to the test."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(0.15):
-            await anext(subscription)
-        return False
-    return True
-
-
-def places(items) -> list[tuple]:
-    """Items in short: (stream, version), summaries and gaps with their range."""
-    return [place(item) for item in items]
-
-
-def place(item) -> tuple:
-    if isinstance(item, Gap):
-        return ("gap", item.stream, item.from_version, item.to_version, item.count)
-    if isinstance(item, Reset):
-        return ("reset", item.reason)
-    if item.type == SUMMARY_TYPE:
-        return ("Σ", item.stream_id, item.payload["first_version"], item.version)
-    return (item.stream_id, item.version)
-
-
-def numbered(stream: str, first: int, last: int) -> list[tuple]:
-    return [(stream, version) for version in range(first, last + 1)]
 
 
 MODES = pytest.mark.parametrize("mode", ["drop", "block"])
@@ -118,9 +83,7 @@ async def test_nothing_is_missing_or_repeated_where_catching_up_becomes_followin
             await store.append(stream, events(1))
             await asyncio.sleep(0)
 
-    async with store.subscribe(
-        start="beginning", on_overflow=mode, buffer=buffer
-    ) as subscription:
+    async with store.subscribe(start="beginning", on_overflow=mode, buffer=buffer) as subscription:
         publishers = asyncio.gather(*(publish(f"s{n}") for n in range(streams)))
         seen = await take(subscription, streams * each, 30)
         await publishers
@@ -195,12 +158,11 @@ async def test_a_filter_lets_through_what_matches(store, wanted, expected, start
 
 async def test_since_means_the_time_of_the_commit(store):
     await store.append("s", events(2))
-    middle = (await store.read("s"))[-1]
-    await eventually(lambda: Event("x").timestamp.microsecond // 1000 != middle.timestamp)
-    await asyncio.sleep(0.005)
-    since = Event("x").timestamp
-    await asyncio.sleep(0.005)
-    await store.append("s", [Event("llm.call", timestamp=middle.timestamp) for _ in range(2)])
+    since_ms = system_clock() + 2
+    await eventually(lambda: system_clock() >= since_ms)
+    since = from_microseconds(since_ms * 1000)
+    long_ago = from_microseconds(0)
+    await store.append("s", [Event("llm.call", timestamp=long_ago) for _ in range(2)])
 
     async with store.subscribe(EventFilter(since=since), start="beginning") as subscription:
         assert places(await take(subscription, 2)) == numbered("s", 3, 4)
@@ -214,7 +176,11 @@ async def test_what_overflows_is_dropped_counted_and_told_in_its_place(store):
         await eventually(lambda: subscription.dropped == 9)
 
         first = await take(subscription, 6)
-        assert places(first) == [*numbered("s", 1, 4), ("gap", "s", 5, 10, 6), ("gap", "t", 1, 3, 3)]
+        assert places(first) == [
+            *numbered("s", 1, 4),
+            ("gap", "s", 5, 10, 6),
+            ("gap", "t", 1, 3, 3),
+        ]
         await store.append("s", events(1))
         assert places(await take(subscription, 1)) == [("s", 11)]
         assert subscription.delivered + subscription.dropped == 14
@@ -417,22 +383,21 @@ async def test_history_read_slowly_survives_a_trim_of_the_feed_behind_it(backend
     assert told == [("reset", "trimmed")]
 
 
-async def test_a_read_that_is_cancelled_loses_nothing(store):
+@pytest.mark.parametrize("start", ["beginning", "0-0"])
+async def test_a_read_that_is_cancelled_loses_nothing(store, start):
     for _ in range(40):
         await store.append("s", events(3))
     seen = []
-    async with store.subscribe(start="beginning", buffer=2, on_overflow="block") as subscription:
-        while len(seen) < 120:
+    async with store.subscribe(start=start, buffer=2, on_overflow="block") as subscription:
+        for patience in itertools.cycle(range(12)):
             reading = asyncio.create_task(anext(subscription))
-            await asyncio.sleep(0)
-            if len(seen) % 3 == 0:
-                reading.cancel()
+            for _ in range(patience):
+                await asyncio.sleep(0)
+            reading.cancel()
             with suppress(asyncio.CancelledError):
                 seen.append(await reading)
-            if len(seen) % 3 == 0 and not reading.cancelled():
-                continue
-            if len(seen) % 3 == 0:
-                seen += await take(subscription, 1)
+            if len(seen) == 120:
+                break
 
     assert places(seen) == numbered("s", 1, 120)
 
