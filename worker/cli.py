@@ -181,6 +181,11 @@ def _report(error: BaseException, invocation: Invocation, *, as_json: bool) -> i
     if code == ExitCode.CLOSED_PIPE:
         output.abandon_streams()
         return code
+    try:
+        output.flush_streams()
+    except OSError:
+        # What can't be written stays in the buffer and would fail each line of the report, too.
+        output.abandon_streams()
     if code == ExitCode.INTERRUPTED:
         output.complain("")
         return code

@@ -83,8 +83,9 @@ def test_short_output_to_a_closed_pipe_is_quiet_too(shell: Shell) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_under_stdout_is_said_with_its_code(shell: Shell) -> None:
-    done = shell("$ARES --help > /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_under_stdout_is_said_with_its_code(shell: Shell, unbuffered: str) -> None:
+    done = shell("$ARES --help > /dev/full", PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 73
     assert b"No space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
