@@ -48,12 +48,16 @@ class CommitPolicy:
 
 
 class Committer:
-    """Commits appends of one tenant on a wire of its own; one commit at a time."""
+    """Commits appends of one tenant on a wire of its own; one commit at a time.
+
+    `lost_races` counts attempts that another writer, or a compaction, overtook.
+    """
 
     def __init__(self, wire: Wire, keys: Keys, clock: Clock, policy: CommitPolicy) -> None:
         self._wire, self._keys, self._clock, self._policy = wire, keys, clock, policy
         # Only a hint: a log whose length doesn't fit is looked at again before it counts.
         self._compacted: dict[str, int] = {}
+        self.lost_races = 0
 
     async def commit(
         self, appends: Sequence[Append], *, guard: Guard | None = None
@@ -220,7 +224,12 @@ class Committer:
         self, writes: Sequence[StreamWrite], batch: Batch, guard: Guard | None
     ) -> list[Reply] | None:
         """Run the transaction; its replies, or None when a watched key had changed."""
-        commands = [command for write in writes for command in write_commands(write, self._keys)]
+        sequenced = guard is not None
+        commands = [
+            command
+            for write in writes
+            for command in write_commands(write, self._keys, sequenced=sequenced)
+        ]
         renewal = [guard.renewal] if guard else []
         packet: list[Command] = [("MULTI",), *renewal, *commands, ("EXEC",)]
         known = batch.unknown
@@ -248,6 +257,7 @@ class Committer:
 
     async def _after_lost_race(self, batch: Batch, outcomes: Outcomes) -> list[Batch]:
         """Part the streams whose head moved from the others; halve what can't be told apart."""
+        self.lost_races += 1
         again = self._again(batch, outcomes)
         if not again:
             return []

@@ -72,7 +72,7 @@ def torn_streams(
         return torn
     position = 0
     for write in writes:
-        count = len(write_commands(write, keys))
+        count = len(write_commands(write, keys, sequenced=True))
         errors = [r for r in replies[position : position + count] if isinstance(r, Exception)]
         if errors:
             torn[write.stream] = TornCommit(write.stream, f"EXEC failed in part: {errors[0]}")

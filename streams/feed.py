@@ -20,13 +20,22 @@ _LOOK: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """Versions `first`..`last` of `stream` were committed; `types` are their events' types."""
+    """Versions `first`..`last` of `stream` were committed; `types` are their events' types.
+
+    `direct` where a producer appended them itself, not by way of the inbox.
+    """
 
     id: bytes
     stream: str
     first: int
     last: int
     types: frozenset[str]
+    direct: bool = False
+
+    @property
+    def events(self) -> int:
+        """How many events were committed."""
+        return self.last - self.first + 1
 
 
 def parse_feed_entry(entry_id: bytes, fields: Sequence[bytes]) -> FeedEntry:
@@ -39,6 +48,7 @@ def parse_feed_entry(entry_id: bytes, fields: Sequence[bytes]) -> FeedEntry:
             first=int(values[b"f"]),
             last=int(values[b"l"]),
             types=frozenset(values[b"t"].decode().split(" ")),
+            direct=b"d" in values,
         )
     except (KeyError, ValueError) as exc:
         raise CorruptionError(f"feed entry {entry_id!r} is none of ours: {exc!r}") from exc

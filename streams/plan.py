@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 COMPACTED: Final = "compacted_version"
 
+_DIRECT: Final = ("d", "1")
+
 
 class Append(NamedTuple):
     """One caller's events for one stream; `extra` commands share their fate."""
@@ -94,8 +96,12 @@ def _matches(expected: ExpectedVersion, version: int) -> bool:
     return expected <= 0 or expected == version
 
 
-def write_commands(write: StreamWrite, keys: Keys) -> list[Command]:
-    """Commands that put one write into log, head, feed and the set of streams."""
+def write_commands(write: StreamWrite, keys: Keys, *, sequenced: bool) -> list[Command]:
+    """Commands that put one write into log, head, feed and the set of streams.
+
+    What no sequencer wrote is marked in the feed: the processes that append for themselves show
+    no metrics, so whoever reads the announcement counts it.
+    """
     log = keys.log(write.stream)
     commands: list[Command] = [
         ("XADD", log, entry_id(version, write.ms), *event.fields())
@@ -103,9 +109,10 @@ def write_commands(write: StreamWrite, keys: Keys) -> list[Command]:
     ]
     types = " ".join(dict.fromkeys(event.type for event in write.events))
     feed_fields = ("s", write.stream, "f", write.first, "l", write.last, "t", types)
+    door = () if sequenced else _DIRECT
     commands += [
         ("SET", keys.head(write.stream), entry_id(write.last, write.ms)),
-        ("XADD", keys.feed, "*", *feed_fields),
+        ("XADD", keys.feed, "*", *feed_fields, *door),
         ("ZADD", keys.streams, write.ms, write.stream),
         *write.extra,
     ]
