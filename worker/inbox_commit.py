@@ -46,6 +46,11 @@ class Sequenced:
     delays_ms: list[int] = field(default_factory=list)
     more: bool = False
 
+    @property
+    def taken_out(self) -> int:
+        """Entries that left the inbox."""
+        return self.events + self.repeats + self.dead.total()
+
 
 @dataclass(frozen=True, slots=True)
 class InboxPolicy:

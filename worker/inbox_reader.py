@@ -29,13 +29,14 @@ class PagePolicy:
 class InboxReader:
     """A cursor over the inbox. A pass begins at its start and ends where nothing follows.
 
-    Entries of `left_out` streams stay in the inbox; the pass goes on behind them, and the next
-    one takes them up again.
+    Entries of `left_out` streams stay in the inbox, and so do bad ones that the dead stream has
+    no room for; the pass goes on behind them, and the next one takes them up again.
     """
 
     def __init__(self, wire: Wire, keys: Keys, policy: PagePolicy, clock: Clock) -> None:
         self._wire, self._inbox, self._policy, self._clock = wire, keys.inbox, policy, clock
         self.left_out: set[str] = set()
+        self._left_behind = False
         self._cursor = _START
         self._pass_began_ms = 0
         self._count, self._pages_to_sample = _UNKNOWN_COUNT, 0
@@ -47,7 +48,7 @@ class InboxReader:
 
     async def page(self, *, count: int | None = None) -> list[Entry]:
         """The entries behind the cursor; empty at the end of the pass."""
-        if self.left_out and self._clock() - self._pass_began_ms > self._policy.pass_ms:
+        if self.holds_back and self._clock() - self._pass_began_ms > self._policy.pass_ms:
             self.restart()
         return await self._read(self._cursor, count or await self._page_count())
 
@@ -55,8 +56,18 @@ class InboxReader:
         """The entries of `page` have been dealt with: go on behind them."""
         self._cursor = b"(" + page[-1][0]
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether this pass has left entries in the inbox."""
+        return self._left_behind or bool(self.left_out)
+
+    def leave_behind(self) -> None:
+        """Entries were passed that had to stay, whatever their stream."""
+        self._left_behind = True
+
     def restart(self) -> None:
         """Begin a new pass."""
+        self._left_behind = False
         self._cursor, self._pass_began_ms = _START, self._clock()
         self.left_out.clear()
 
@@ -65,7 +76,7 @@ class InboxReader:
 
         Entries left behind would wake it at once, so it waits behind them.
         """
-        after = self._cursor.lstrip(b"(") if self.left_out else _START
+        after = self._cursor.lstrip(b"(") if self.holds_back else _START
         command: Command = (
             *("XREAD", "COUNT", 1, "BLOCK", block_ms),
             *("STREAMS", self._inbox, b"0-0" if after == _START else after),

@@ -17,11 +17,12 @@ from streams.commit import Committer
 from streams.errors import LeaseLost, StoreUnavailable
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
-from streams.wire import Command, Wire
+from streams.wire import Wire
 
 from .inbox_commit import InboxCommitter, InboxPolicy, Sequenced
-from .inbox_page import POISON, Rejected
+from .inbox_page import POISON, Entry, Rejected
 from .inbox_reader import InboxReader, PagePolicy
+from .suspects import Suspects
 
 LEASE: Final = "sequencer"
 
@@ -44,8 +45,7 @@ class Sequencer:
     def __init__(
         self, wire: Wire, committer: Committer, keys: Keys, policy: SequencerPolicy, clock: Clock
     ) -> None:
-        self._wire, self._attempts = wire, keys.attempts
-        self._policy, self._clock = policy, clock
+        self._wire, self._policy, self._clock = wire, policy, clock
         self._lease = Lease(wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms, marks=keys.attempts)
         self._inbox = InboxReader(wire, keys, policy.page, clock)
         self._commits = InboxCommitter(
@@ -57,10 +57,11 @@ class Sequencer:
             clock=clock,
             left_out=self._inbox.left_out,
         )
+        self._suspects = Suspects(wire, self._lease, keys, most_entries=policy.page.entries)
         self._renewed_ms = 0
         self._unsettled = False
-        self._suspicious = False
-        self._careful = 0
+        self._told_held = False
+        self._poison_waits = False  # for room among the dead letters: nobody may decode it
 
     @property
     def held(self) -> bool:
@@ -75,17 +76,20 @@ class Sequencer:
         facts = Sequenced()
         try:
             await self._settle()
-            if not self._lease.held and not await self._acquire(facts):
+            if not self._lease.held and not await self._acquire():
                 return Sequenced(held=False)
-            if self._careful:
+            await self._renew()
+            if self._suspects.careful:
                 await self._careful_entry(facts)
             else:
                 await self._page(facts)
         except LeaseLost:
-            facts.held, facts.lease = False, "lost"
+            facts.held, facts.lease, self._told_held = False, "lost", False
         except StoreUnavailable:
             self._unsettled = True
             raise
+        if facts.held and not self._told_held:
+            facts.lease, self._told_held = "acquired", True
         return facts
 
     async def wait(self, stop: asyncio.Event) -> None:
@@ -122,19 +126,25 @@ class Sequencer:
             await self._lease.rotate()
             self._renewed_ms = self._clock()
             self._inbox.restart()
+            await self._suspects.survived_a_failure()
         self._unsettled = False
 
-    async def _acquire(self, facts: Sequenced) -> bool:
+    async def _acquire(self) -> bool:
         how = await self._lease.acquire()
         if how is Acquired.NO:
             return False
-        facts.lease = "acquired"
         self._renewed_ms = self._clock()
         self._inbox.restart()
-        self._careful = 0
+        self._suspects.begin()
         if how is Acquired.LAPSED:
-            await self._suspect()
+            await self._suspects.follow_the_dead(await self._inbox.first())
         return True
+
+    async def _renew(self) -> None:
+        """Renew the lease where no commit has done it lately; never between WATCH and EXEC."""
+        if self._clock() - self._renewed_ms > self._policy.lease_ttl_ms // 4:
+            await self._lease.renew()
+            self._renewed_ms = self._clock()
 
     async def _page(self, facts: Sequenced) -> None:
         page = await self._inbox.page()
@@ -144,54 +154,36 @@ class Sequencer:
         await self._commits.sequence(page, facts)
         if facts.events:
             self._renewed_ms = self._clock()  # every commit renews the lease
-        self._inbox.passed(page)
-        facts.more = True
-
-    async def _end_pass(self) -> None:
-        """Nothing more behind the cursor."""
-        if not self._inbox.left_out:
-            self._inbox.restart()
-            if self._suspicious:
-                await self._clear_suspicion()
-        if self._clock() - self._renewed_ms > self._policy.lease_ttl_ms // 4:
-            await self._lease.renew()
-            self._renewed_ms = self._clock()
-
-    async def _suspect(self) -> None:
-        """The last holder died: its page may have killed it. Count that against its first id."""
-        self._suspicious = True
-        first = await self._inbox.first()
-        if first and await self._count_attempt(first[0]) >= 2:
-            self._careful = self._policy.page.entries
-
-    async def _count_attempt(self, entry_id: bytes) -> int:
-        command: Command = ("HINCRBY", self._attempts, entry_id, 1)
-        (attempts,) = await self._lease.transaction([command])
-        return int(attempts)
+        self._pass(page, facts)
 
     async def _careful_entry(self, facts: Sequenced) -> None:
         """One entry, counted before it is decoded: the one that kills workers gives itself away."""
-        self._careful -= 1
         page = await self._inbox.page(count=1)
         if not page:
-            self._careful = 0
             await self._end_pass()
             return
-        attempts = await self._count_attempt(page[0][0])
+        attempts = await self._suspects.count(page[0][0])
         if attempts >= self._policy.poison_attempts:
             reason = f"its worker died {attempts} times before it was recorded"
+            self._suspects.convicted()
             await self._commits.bury([Rejected(page[0], reason, POISON, attempts)], facts)
+            self._poison_waits = facts.dead_full
         else:
             await self._commits.sequence(page, facts)
+            await self._suspects.survived()
+        if facts.taken_out:  # what stays in the inbox is met again, and stands before others
+            self._suspects.careful -= 1
+        self._pass(page, facts)
+
+    def _pass(self, page: list[Entry], facts: Sequenced) -> None:
         self._inbox.passed(page)
+        if facts.dead_full:
+            self._inbox.leave_behind()
         facts.more = True
 
-    async def _clear_suspicion(self) -> None:
-        """The inbox is empty: whatever was suspected is sequenced or buried."""
-        token = self._lease.guard.token
-        clear: list[Command] = [
-            ("DEL", self._attempts),
-            ("HSET", self._attempts, "holder", token),
-        ]
-        await self._lease.transaction(clear)
-        self._suspicious = False
+    async def _end_pass(self) -> None:
+        """Nothing more behind the cursor: whatever was met, nobody died of it."""
+        if not self._inbox.holds_back:
+            self._inbox.restart()
+        if not self._poison_waits:
+            await self._suspects.clear()

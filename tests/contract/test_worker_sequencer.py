@@ -6,11 +6,11 @@ import msgpack
 import pytest
 
 from streams.codec import Limits
+from streams.inbox import parse_entry
 from streams.integrity import verify_stream_integrity
 from streams.plan import BatchLimits
 from streams.redis_store import StoreOptions
 from support.workshop import Workshop, drain
-from worker.inbox_commit import Sequenced
 from worker.inbox_reader import PagePolicy
 
 
@@ -269,29 +269,61 @@ async def test_a_page_is_halved_once_it_was_too_large(workshop: Workshop):
     assert all(item.events <= 4 for item in facts[1:])
 
 
-async def test_a_holder_that_vanished_is_counted_and_the_poison_gives_itself_away(
-    workshop: Workshop,
-):
-    """A worker that dies while it handles an entry leaves the lease to lapse."""
-    keys = workshop.store().keys
-    poison = await workshop.xadd("s", "x", {"poison": True})
-    await workshop.xadd("s", "x", {"n": 1})
-    for _ in range(3):
-        dying = workshop.sequencer(poison_attempts=5)
-        await dying._settle()
-        assert await dying._acquire(Sequenced())
-        if dying._careful:
-            first = await dying._inbox.first()
-            await dying._count_attempt(first[0])
-        await workshop.client.delete(keys.lease("sequencer"))
+class Died(BaseException):
+    """Stands for the end of the process."""
 
-    await drain(workshop.sequencer(poison_attempts=5))
+
+@pytest.fixture
+def deadly(monkeypatch):
+    """Decoding an entry whose payload says so ends the worker."""
+
+    def parse(entry_id, fields, limits):
+        if any(b"poison" in value for value in fields):
+            raise Died
+        return parse_entry(entry_id, fields, limits)
+
+    monkeypatch.setattr("worker.inbox_page.parse_entry", parse)
+
+
+async def die_until_done(workshop: Workshop, **policy) -> int:
+    """One worker after the other takes over from the dead; how many died."""
+    for deaths in range(50):
+        try:
+            await drain(workshop.sequencer(**policy))
+        except Died:
+            await workshop.client.delete(workshop.store().keys.lease("sequencer"))
+        else:
+            return deaths
+    raise AssertionError("workers die without end")
+
+
+async def test_an_entry_that_kills_its_worker_is_buried_and_its_neighbours_go_on(
+    workshop: Workshop, deadly
+):
+    for number in range(3):
+        await workshop.xadd("s", "x", {"n": number})
+    poison = await workshop.xadd("s", "x", {"poison": True})
+    await workshop.xadd("s", "x", {"n": 3})
+
+    assert await die_until_done(workshop, poison_attempts=5) <= 6
 
     [letter] = await dead(workshop)
-    assert letter[b"origin_id"] == poison
-    assert letter[b"code"] == b"poison"
-    [event] = await workshop.store().read("s")
-    assert event.payload == {"n": 1}
+    assert (letter[b"origin_id"], letter[b"code"]) == (poison, b"poison")
+    assert letter[b"attempts"] == b"5"
+    events = await workshop.store().read("s")
+    assert [event.payload["n"] for event in events] == [0, 1, 2, 3]
+
+
+async def test_several_that_kill_are_all_buried(workshop: Workshop, deadly):
+    for number in range(30):
+        payload = {"poison": True} if number % 10 == 4 else {"n": number}
+        await workshop.xadd(f"s{number % 4}", "x", payload)
+
+    await die_until_done(workshop)
+
+    assert [letter[b"code"] for letter in await dead(workshop)] == [b"poison"] * 3
+    versions = [await workshop.store().stream_version(f"s{number}") for number in range(4)]
+    assert sum(versions) == 27
 
 
 async def test_an_entry_dated_beyond_any_calendar_is_sequenced(workshop: Workshop):

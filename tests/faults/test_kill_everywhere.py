@@ -154,8 +154,8 @@ TURNS = {
     "the state is advanced": Doom(1, SENT, "MULTI HSET EXEC"),
     "the feed is acknowledged": Doom(1, SENT, "XACK"),
     "a window is fixed": Doom(2, SENT, "MULTI HSET EXEC"),
-    "a window is summarized": Doom(1, BEFORE, "RPUSH XTRIM"),
-    "a window is folded": Doom(1, SENT, "RPUSH XTRIM"),
+    "a window is summarized": Doom(1, BEFORE, "RPUSH"),
+    "a window is folded": Doom(1, SENT, "RPUSH"),
     "summaries are merged": Doom(1, SENT, "LPOP LSET"),
 }
 

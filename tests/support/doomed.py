@@ -2,7 +2,8 @@
 
 `python -m support.doomed` loads the program once and forks a process for every command it is
 told, so that each death costs milliseconds. In the fork every packet to Redis and every system
-call on the archive is a *step*, numbered from 1. Nothing of this is in the program itself.
+call on the archive is a *step*, numbered from 1; decoding an inbox entry that holds the word
+`poison` is one, too. Nothing of this is in the program itself.
 """
 
 from __future__ import annotations
@@ -188,6 +189,19 @@ def _watch_files(steps: _Steps) -> None:
         setattr(os, name, counted(name, getattr(os, name)))
 
 
+def _watch_decoding(steps: _Steps) -> None:
+    from worker import inbox_page
+
+    parse = inbox_page.parse_entry
+
+    def parse_counted(entry_id: bytes, fields: list[bytes], limits: Any) -> Any:
+        if any(b"poison" in value for value in fields):
+            steps.reach("decode poison")
+        return parse(entry_id, fields, limits)
+
+    inbox_page.parse_entry = parse_counted
+
+
 def _live(told: Mapping[str, Any]) -> int:
     """The forked process: a command line like any other, but for its steps."""
     from worker import cli
@@ -201,6 +215,7 @@ def _live(told: Mapping[str, Any]) -> int:
     steps = _Steps(told["trace"], doom)
     _watch_redis(steps)
     _watch_files(steps)
+    _watch_decoding(steps)
     return cli.run(list(told["args"]))
 
 

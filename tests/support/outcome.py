@@ -31,7 +31,7 @@ class Outcome:
     states: dict[str, dict[str, int]]
     summaries: dict[str, list[tuple[int, int, str]]]  # put together as far as they are adjacent
     rounds: dict[str, bytes]
-    dead: list[tuple[bytes, dict[bytes, bytes]]]
+    dead: list[tuple[bytes, list[tuple[bytes, bytes]]]]
     waiting: int
     pending: int
 
@@ -93,8 +93,8 @@ def _summaries(admin: redis.Redis, keys: Keys, stream: str) -> list[tuple[int, i
     return joined
 
 
-def _letter(fields: dict[bytes, bytes]) -> tuple[bytes, dict[bytes, bytes]]:
-    kept = {name: value for name, value in fields.items() if name.startswith(b"f:")}
+def _letter(fields: dict[bytes, bytes]) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    kept = sorted(item for item in fields.items() if item[0].startswith(b"f:"))
     return fields[b"code"], kept
 
 

@@ -1,0 +1,210 @@
+"""A sequencer among the dead, the full, the slow and the damaged: it goes on, and rests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from streams.connection import open_client
+from streams.errors import StoreUnavailable
+from streams.inbox import parse_entry
+from support.lossy_proxy import Fault, LossyProxy
+from support.workshop import Workshop, drain
+from worker.inbox_reader import PagePolicy
+
+
+class Died(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture
+def deadly(monkeypatch):
+    """Decoding an entry whose payload says so ends the worker."""
+
+    def parse(entry_id, fields, limits):
+        if any(b"poison" in value for value in fields):
+            raise Died
+        return parse_entry(entry_id, fields, limits)
+
+    monkeypatch.setattr("worker.inbox_page.parse_entry", parse)
+
+
+def behind(proxy: LossyProxy, shop: Workshop) -> Workshop:
+    """The same tenant, reached through a proxy."""
+    return Workshop(open_client(proxy.url), shop.tenant, shop.directory, shop.stack, shop.clock)
+
+
+async def die(shop: Workshop, **policy) -> bool:
+    """A worker takes over from a dead one; whether it dies too."""
+    await shop.client.delete(shop.store().keys.lease("sequencer"))
+    try:
+        await drain(shop.sequencer(**policy))
+    except Died:
+        return True
+    return False
+
+
+async def quarantine(shop: Workshop, entries: int) -> None:
+    """Entries at the head of the inbox that can't leave it."""
+    await shop.xadd("hurt", "x")
+    await shop.sequence()
+    await shop.client.xadd(shop.store().keys.log("hurt"), {"by": "hand"})
+    for _ in range(entries):
+        await shop.xadd("hurt", "x")
+
+
+async def test_an_entry_that_has_to_stay_never_becomes_poison(shop: Workshop):
+    """Workers come and go by SIGKILL for months; the entry they all met first is innocent."""
+    await quarantine(shop, 2)
+    for n in range(12):
+        await shop.xadd("s", "x", {"n": n})
+        assert not await die(shop)
+
+    keys = shop.store().keys
+    assert await shop.client.xlen(keys.inbox) == 2
+    assert await shop.client.xlen(keys.dead) == 0
+    assert await shop.store().stream_version("s") == 12
+    assert list(await shop.client.hgetall(keys.attempts)) == [b"holder"]
+
+
+async def test_poison_behind_many_that_have_to_stay_is_found(shop: Workshop, deadly):
+    await quarantine(shop, 9)
+    await shop.xadd("s", "x", {"poison": True})
+    await shop.xadd("s", "x", {"n": 1})
+    page = PagePolicy(entries=4)
+
+    deaths = 0
+    while await die(shop, page=page):
+        deaths += 1
+        assert deaths < 20
+
+    assert await shop.client.xlen(shop.store().keys.dead) == 1
+    assert await shop.store().stream_version("s") == 1
+
+
+async def test_poison_that_finds_no_room_among_the_dead_is_not_decoded_again(
+    shop: Workshop, deadly
+):
+    await shop.xadd("s", "x", "no object")
+    await shop.xadd("s", "x", {"poison": True})
+    await shop.xadd("s", "x", {"n": 1})
+    while await die(shop, dead_max=1):
+        pass
+    sequencer = shop.sequencer(dead_max=1)
+    await shop.client.delete(shop.store().keys.lease("sequencer"))
+    for _ in range(5):
+        await drain(sequencer)
+        shop.clock.forward(61_000)
+
+    assert await shop.client.xlen(shop.store().keys.inbox) == 1
+    await shop.client.xtrim(shop.store().keys.dead, maxlen=0, approximate=False)
+    shop.clock.forward(61_000)
+    await drain(sequencer)
+    assert await shop.client.xlen(shop.store().keys.inbox) == 0
+    assert await shop.store().stream_version("s") == 1
+
+
+async def test_a_failing_network_makes_nobody_poison(server, shop: Workshop):
+    """An attempt that ends by a lost connection says nothing about its entry."""
+    await shop.xadd("s", "x", {"n": 1})
+    keys = shop.store().keys
+    await shop.client.hset(keys.attempts, mapping={"holder": "dead", "0-1": "1"})
+    async with LossyProxy(server.port) as proxy:
+        through = behind(proxy, shop)
+        sequencer = through.sequencer()
+        for _ in range(12):
+            proxy.fail("ZADD", Fault.REFUSE)
+            with pytest.raises(StoreUnavailable):
+                await drain(sequencer)
+        proxy.heal()
+        await drain(sequencer)
+        await through.client.aclose()
+
+    assert await shop.client.xlen(keys.dead) == 0
+    assert await shop.store().stream_version("s") == 1
+
+
+@pytest.mark.parametrize("stays", ["dead stream full", "quarantined"])
+async def test_at_rest_entries_that_stay_cost_nothing(shop: Workshop, stays: str):
+    """Waiting before them would return at once: a loop as fast as Redis answers."""
+    if stays == "quarantined":
+        await quarantine(shop, 3)
+    else:
+        for _ in range(3):
+            await shop.xadd("s", "x", "no object")
+    sequencer = shop.sequencer(dead_max=1, block_ms=300)
+    await drain(sequencer)
+
+    began = time.monotonic()
+    await sequencer.wait(asyncio.Event())
+
+    assert time.monotonic() - began > 0.25
+
+
+async def test_what_stayed_is_taken_up_again_once_there_is_room(shop: Workshop):
+    for _ in range(3):
+        await shop.xadd("s", "x", "no object")
+    sequencer = shop.sequencer(dead_max=1)
+    await drain(sequencer)
+    await shop.client.xtrim(shop.store().keys.dead, maxlen=0, approximate=False)
+
+    shop.clock.forward(61_000)
+    await shop.xadd("s", "x")
+    await drain(sequencer)
+
+    assert await shop.client.xlen(shop.store().keys.inbox) == 1
+    assert await shop.store().stream_version("s") == 1
+
+
+async def test_a_long_pass_that_commits_nothing_keeps_its_lease(shop: Workshop):
+    await quarantine(shop, 30)
+    sequencer = shop.sequencer(page=PagePolicy(entries=1))
+    lease = shop.store().keys.lease("sequencer")
+    for _ in range(30):
+        facts = await sequencer.run_once()
+        assert facts.held
+        shop.clock.forward(1_000)
+        await shop.client.pexpire(lease, await shop.client.pttl(lease) - 1_000)
+
+    assert await shop.client.pttl(lease) > 5_000
+
+
+async def test_a_lease_won_behind_a_lost_reply_is_told(server, shop: Workshop):
+    """Else the fleet looks as if nobody sequenced."""
+    async with LossyProxy(server.port) as proxy:
+        through = behind(proxy, shop)
+        sequencer = through.sequencer()
+        proxy.fail("HGET", Fault.DROP)
+        with pytest.raises(StoreUnavailable):
+            await sequencer.run_once()
+
+        facts = await sequencer.run_once()
+
+        assert (facts.held, facts.lease) == (True, "acquired")
+        assert (await sequencer.run_once()).lease == ""
+        await through.client.aclose()
+
+
+async def test_a_ghost_of_a_lost_reply_holds_the_lease_no_longer_than_its_time(
+    server, shop: Workshop
+):
+    await shop.xadd("s", "x")
+    async with LossyProxy(server.port) as proxy:
+        through = behind(proxy, shop)
+        sequencer = through.sequencer(lease_ttl_ms=1_000)
+        proxy.fail("SET", Fault.DROP)
+        with pytest.raises(StoreUnavailable):
+            await sequencer.run_once()
+        assert 0 < await shop.client.pttl(shop.store().keys.lease("sequencer")) <= 1_000
+
+        began = time.monotonic()
+        while not (await sequencer.run_once()).held:
+            assert time.monotonic() - began < 5
+            await sequencer.wait(asyncio.Event())
+        await drain(sequencer)
+        await through.client.aclose()
+
+    assert await shop.store().stream_version("s") == 1
+    assert list(await shop.client.hgetall(shop.store().keys.attempts)) == [b"holder"]
