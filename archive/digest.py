@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from streams.event import Event
 
+_length: Final = struct.Struct(">Q").pack
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -59,8 +61,8 @@ def events_digest(events: Iterable[Event]) -> str:
         )
         parts: list[bytes] = []
         for field in fields:
-            data = field.encode("utf-8", "surrogatepass")
-            parts.append(len(data).to_bytes(8, "big"))
+            data = field.encode() if field.isascii() else field.encode("utf-8", "surrogatepass")
+            parts.append(_length(len(data)))
             parts.append(data)
         digest.update(b"".join(parts))
     return digest.hexdigest()

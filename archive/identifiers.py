@@ -57,12 +57,13 @@ _GLUED: Final = re.compile(r"(?<=[^:]{4})(?=https?://)")
 _UUID: Final = re.compile(
     r"(?<![0-9A-Za-z-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9A-Za-z-])"
 )
+_UUID_LIKE: Final = re.compile(r"-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-")
 _ADDRESS: Final = re.compile(rf"(?<![\w.:/-]){_IPV4}(?::{_PORT})?(?![\w:]|\.\d)")
 _HOST_PORT: Final = re.compile(
     rf"(?<![\w.:/@-])(?:localhost|(?:[a-z0-9-]{{1,63}}\.){{1,6}}[a-z]{{2,12}}):{_PORT}(?![\w:-]|\.\w)",
 )
 _DOTTED: Final = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
-_PORT_LIKE: Final = re.compile(r"[a-z]:\d")
+_PORT_LIKE: Final = re.compile(r":[1-9]")
 _HOST_ENDS: Final = frozenset(
     {
         "localhost", "com", "net", "org", "io", "dev", "app", "local", "internal", "lan",
@@ -106,7 +107,7 @@ def scan_identifiers(text: str) -> Iterator[tuple[str, str]]:
     if "://" in text:
         for url in find_urls(text):
             yield "url", url
-    if "-" in text:
+    if "-" in text and _UUID_LIKE.search(text):
         for match in _UUID.finditer(text):
             yield "uuid", match[0]
     if "." in text and _DOTTED.search(text):

@@ -29,8 +29,11 @@ from .screen_rules import (
 
 _ENCODED: Final = re.compile(r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))[A-Za-z0-9+/_-]{40,}={0,2}")
 _DISCORD_LIKE: Final = re.compile(r"[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
+_QUERY: Final = re.compile(r"[?&][\w-]{1,40}=")
 _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
-_NEEDLES: Final = tuple(sorted({n for rule in RULES for n in rule.needles} | {"PRIVATE", "%"}))
+_NEEDLES: Final = tuple(
+    sorted({n for r in RULES for n in r.needles} - {".", "="} | {"PRIVATE", "%"})
+)
 _MAX_ENCODED: Final = 65_536
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z]+(?:[-_.][A-Za-z]+)*[.!?]?")
 _CODE: Final = re.compile(r"[A-Za-z_][\w.]*(?:\.\w+|\(|\[)|/|~/|\./|https?:|\d[\d.,]*[a-z%]{0,3}")
@@ -47,7 +50,7 @@ class Credential:
 
 def find_credentials(text: str) -> list[Credential]:
     """Credentials in `text`, from left to right, none overlapping another."""
-    if len(text) < 8:
+    if len(text) < 8 or not is_suspicious(text):
         return []
     found = [*_private_keys(text), *_by_rules(text)]
     found += _assignments(text)
@@ -60,8 +63,12 @@ def find_credentials(text: str) -> list[Credential]:
 def is_suspicious(text: str) -> bool:
     """Whether any rule could find something: most texts need no closer look."""
     for needle in _NEEDLES:
-        if needle in text and (len(needle) > 1 or needle == "%" or _DISCORD_LIKE.search(text)):
+        if needle in text:
             return True
+    if "." in text and _DISCORD_LIKE.search(text):
+        return True
+    if "=" in text and _QUERY.search(text):
+        return True
     lowered = text.lower()
     return any(hint in lowered for hint in ASSIGNMENT_HINTS) or _ENCODED.search(text) is not None
 

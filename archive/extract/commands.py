@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from .shell import Command, parse_script
 
@@ -44,8 +43,7 @@ _VALUE_OPTIONS: Final = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(NamedTuple):
     """A program and its arguments as run; `name` is the program without folder and extension."""
 
     name: str

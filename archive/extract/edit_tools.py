@@ -28,9 +28,13 @@ _CONTENT_KEYS: Final = (
     "code_edit", "data",
 )  # fmt: skip
 _LINE_KEYS: Final = ("insert_line", "insertLine", "line", "line_number", "insert_at")
+_CHANGING: Final = frozenset(
+    {*_OLD_KEYS, *_NEW_KEYS, *_CONTENT_KEYS, *_LINE_KEYS, "edits", "ReplacementChunks"}
+)
 _WRITERS: Final = re.compile(r"write|create|save|new_?file|notebookedit|put_?file|add_?file")
 _DELETERS: Final = re.compile(r"delete|remove|unlink")
 _MOVERS: Final = re.compile(r"move|rename")
+_CHANGERS: Final = re.compile(f"undo_edit|{_WRITERS.pattern}|{_DELETERS.pattern}|{_MOVERS.pattern}")
 _READERS: Final = re.compile(r"^(?:read|view|open|cat|show|get)|read_?file|view_?file")
 _NOT_DONE: Final = re.compile(
     r"^\s*(?:<tool_use_error>|ERROR\b|Error\b|error:|Failed|failed|Invalid|Cannot|Could not"
@@ -89,9 +93,13 @@ def apply_tool(run: ToolRun, ledger: Ledger, roots: Roots, opened: str) -> bool:
     if reads:
         if not run.failed:
             ledger.saw(_place(run, raw, roots), _shown(run))
-    elif was_done(run):
+    elif _may_change(arguments, verb) and was_done(run):
         _apply(run, verb, _place(run, raw, roots), ledger)
     return True
+
+
+def _may_change(arguments: Mapping[str, Any], verb: str) -> bool:
+    return not _CHANGING.isdisjoint(arguments) or _CHANGERS.search(verb) is not None
 
 
 def _place(run: ToolRun, raw: str, roots: Roots) -> str:

@@ -16,6 +16,10 @@ _TROUBLE: Final = re.compile(
     r"|[Cc]ommand failed|exited with code [1-9]|npm (?:ERR!|error)|\btask failed",
     re.MULTILINE,
 )
+_TROUBLED: Final = (
+    "ERROR", "error", "fatal", "FAIL", "ELIFECYCLE", "Traceback (", "*** [", "ommand failed",
+    "exited with", "npm ERR!", "task failed",
+)  # fmt: skip
 # What may stand in front of a check and cannot be why the script failed.
 _HARMLESS: Final = frozenset(
     {
@@ -55,7 +59,7 @@ def read_ending(run: ToolRun, place: int, evidence: str) -> Ending:
 
 def sounds_bad(output: str) -> bool:
     """Whether an output speaks of a failure in the words that all tools use."""
-    return _TROUBLE.search(output) is not None
+    return any(word in output for word in _TROUBLED) and _TROUBLE.search(output) is not None
 
 
 def _own_code(run: ToolRun, place: int, evidence: str) -> int | None:

@@ -7,6 +7,7 @@ counts when git printed it as one, or when the words around it say so.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
@@ -20,9 +21,8 @@ from .refs import MAX_CANDIDATES, Refs, add_url
 from .repos import repo_slug, repos_in
 from .view import RoundView
 
-_HEX: Final = re.compile(
-    r"(?<![0-9A-Za-z_#@./:=-])[0-9a-f]{7,40}(?![0-9A-Za-z_-]|\.[0-9A-Za-z]|:\d)"
-)
+_HEX: Final = re.compile(r"[0-9a-f]{7,40}(?![0-9A-Za-z_-]|\.[0-9A-Za-z]|:\d)")
+_JOINED: Final = frozenset(f"{string.ascii_letters}{string.digits}_#@./:=-")
 _COMMIT_BEFORE: Final = re.compile(
     r"(?:\bcommit(?:ted|s)?(?: (?:hash|sha|id|as|is|message|pushed|to \S{1,80}))?|\bsha|\bhash"
     r"|\brev|\brevision|\bHEAD(?: is(?: now)? at)?|\bmerged?(?: commit)?|\bcherry-pick(?:ed)?"
@@ -124,8 +124,8 @@ _FOLDERS: Final = frozenset(
 
 def _said_commits(text: str, refs: Refs, evidence: GitEvidence) -> None:
     for match in islice(_HEX.finditer(text), MAX_CANDIDATES):
-        value = match[0]
-        if ("commit", value) in refs:
+        value, start = match[0], match.start()
+        if (start and text[start - 1] in _JOINED) or ("commit", value) in refs:
             continue
         before = text[max(0, match.start() - 100) : match.start()]
         before = before.rsplit("\n", 1)[-1]

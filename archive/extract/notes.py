@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from .cues import CUES, HEADINGS, Cue, Note
@@ -15,58 +15,65 @@ _MAX_NOTES: Final = 1000
 
 def find_notes(speech: Sequence[Speech]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Decisions and todos, each in the order said, each once."""
-    decisions: dict[str, None] = {}
-    todos: dict[str, None] = {}
+    found: dict[Note, dict[str, None]] = {"decision": {}, "todo": {}}
     for utterance in speech:
-        cues = _possible(utterance)
+        cues = _hinted(_CUES_OF[utterance.role, utterance.final], utterance.text)
         if not cues and not utterance.answer and not _may_head(utterance):
             continue
         for said in sentences(utterance):
-            if said.answer or _matches(said, "decision", cues):
-                decisions.setdefault(said.text)
-            if _matches(said, "todo", cues):
-                todos.setdefault(said.text)
-    return tuple(decisions)[:_MAX_NOTES], tuple(todos)[:_MAX_NOTES]
+            if said.answer:
+                found["decision"].setdefault(said.text)
+            for note in _notes_of(said, cues):
+                found[note].setdefault(said.text)
+    return tuple(found["decision"])[:_MAX_NOTES], tuple(found["todo"])[:_MAX_NOTES]
 
 
-def _possible(utterance: Speech) -> list[Cue]:
-    """The cues whose speaker it is and whose hints are in the text: mostly none."""
-    lowered = utterance.text.lower()
-    return [
-        cue
-        for cue in CUES
-        if cue.speaker in ("any", utterance.role)
-        and (cue.scope == "any" or utterance.final)
-        and _hinted(cue, lowered)
-    ]
+def _cues_of(role: str, final: bool) -> tuple[Cue, ...]:
+    return tuple(c for c in CUES if c.speaker in ("any", role) and (c.scope == "any" or final))
 
 
-def _hinted(cue: Cue, lowered: str) -> bool:
-    for hint in cue.hints:  # noqa: SIM110 - a generator takes twice the time
-        if hint in lowered:
-            return True
-    return False
+_CUES_OF: Final = {
+    (role, final): _cues_of(role, final)
+    for role in ("user", "assistant")
+    for final in (True, False)
+}
+
+
+def _hinted(cues: Iterable[Cue], text: str) -> list[Cue]:
+    """The cues one of whose hints is in the text: mostly none."""
+    lowered = text.lower()
+    found: list[Cue] = []
+    for cue in cues:
+        for hint in cue.hints:
+            if hint in lowered:
+                found.append(cue)
+                break
+    return found
 
 
 def _may_head(utterance: Speech) -> bool:
     return utterance.final and (":" in utterance.text or "#" in utterance.text)
 
 
-def _matches(said: Said, note: Note, cues: Sequence[Cue]) -> bool:
-    if not _SHORTEST <= len(said.text) <= _LONGEST and not _has_han(said.text):
-        return False
-    if said.quoted or (said.fenced and note == "decision"):
-        return False
-    if said.text.endswith(("?", "？")) or (note == "decision" and said.text.endswith(":")):
-        return False
-    if (
-        said.heading
-        and said.final
-        and any(kind == note and pattern.search(said.heading) for kind, pattern in HEADINGS)
-    ):
-        return True
-    lowered = said.text.lower()
-    return any(cue.note == note and _hinted(cue, lowered) and _speaks(cue, said) for cue in cues)
+def _notes_of(said: Said, cues: Sequence[Cue]) -> Iterator[Note]:
+    text = said.text
+    if said.quoted or text.endswith(("?", "？")):
+        return
+    if not _SHORTEST <= len(text) <= _LONGEST and not _has_han(text):
+        return
+    hinted = _hinted(cues, text)
+    if not said.fenced and not text.endswith(":") and _says(said, "decision", hinted):
+        yield "decision"
+    if _says(said, "todo", hinted):
+        yield "todo"
+
+
+def _says(said: Said, note: Note, cues: Iterable[Cue]) -> bool:
+    if said.heading and said.final:
+        for kind, pattern in HEADINGS:
+            if kind == note and pattern.search(said.heading):
+                return True
+    return any(cue.note == note and _speaks(cue, said) for cue in cues)
 
 
 def _speaks(cue: Cue, said: Said) -> bool:

@@ -18,6 +18,7 @@ _NUMBER_WORD: Final = re.compile(
 _NUMBER_HINT: Final = re.compile(
     r"(?:pr|request|mr|issue|ticket|bug|gh)s?[ -]?(?:number |no\.? ?|#|!)?[`*(]{0,3}#?\d"
 )
+_DIGIT: Final = re.compile(r"[ #!.*(`-][1-9]")
 _PR_WORDS: Final = ("pull", "pr", "merge", "mr")
 _OTHER_NUMBER: Final = re.compile(
     r"(?:\b(?:comment|step|option|item|point|phase|task|test|section|number|layer|question|rule"
@@ -39,7 +40,8 @@ _ISSUE_BEFORE: Final = re.compile(
 
 def add_numbers(text: str, refs: Refs) -> None:
     """Keep the pull requests and issues that `text` names, and no step, colour or page."""
-    settled = _add_worded(text, refs) if _NUMBER_HINT.search(text.lower()) else set()
+    worded = _DIGIT.search(text) is not None and _NUMBER_HINT.search(text.lower()) is not None
+    settled = _add_worded(text, refs) if worded else set()
     if "#" not in text:
         return
     for match in islice(_NUMBER.finditer(text), MAX_CANDIDATES):

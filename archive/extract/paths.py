@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from .view import RoundView
@@ -130,7 +130,8 @@ def _inferred(view: RoundView) -> str:
         return ""
     if len(absolute) > _MAX_PATHS:
         absolute = set(sorted(absolute)[:_MAX_PATHS])
-    endings = set(_relative_paths(view))
+    names = {path.rsplit("/", 1)[-1] for path in absolute}
+    endings = set(_relative_paths(view, names))
     votes: set[str] = set()
     for path in sorted(absolute):
         parts = path.split("/")
@@ -145,13 +146,14 @@ def _inferred(view: RoundView) -> str:
     return root
 
 
-def _relative_paths(view: RoundView) -> Iterable[str]:
+def _relative_paths(view: RoundView, names: Iterable[str]) -> Iterator[str]:
+    """Relative paths in what searches and scripts were given and printed, near one of `names`."""
     for run in view.runs:
         if not run.script and run.tool not in _SEARCHERS:
             continue
         texts = (run.script[:2000], run.output[:4000])
         for text in texts:
-            if "/" not in text:
+            if "/" not in text or not any(name in text for name in names):
                 continue
             for match in _RELATIVE.finditer(text):
                 yield match[1].removesuffix(":")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from .text import one_line
 from .view import RoundView
@@ -61,22 +60,21 @@ _FENCE: Final = re.compile(r"^ {0,8}(`{3,}|~{3,})")
 _MARKER: Final = re.compile(r"^[ \t]*(?:[-*+•▪–]|\d{1,3}[.)]|#{1,6}|>+)[ \t]+")
 _RULE: Final = re.compile(r"^[ \t]*(?:[-=*_─|+: ]{3,})$")
 _SENTENCE_END: Final = re.compile(
-    r"(?<=[.!?])[\"'”’)\]*_`]{0,3}(?=\s+[\"'“‘(\[*_`]{0,3}[A-Z0-9À-ÞЀ-Я一-鿿I])|(?<=[。！？])"
+    r"[.!?][\"'”’)\]*_`]{0,3}(?=\s+[\"'“‘(\[*_`]{0,3}[A-Z0-9À-ÞЀ-Я一-鿿I])|[。！？]"
 )
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Dr|Mr|Ms|No|approx|incl|resp)|\d)\.$"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """One sentence. `final`: in the assistant's last words; `fenced`: in a code block;
     `answer`: a person's answer to a question of the agent; `quoted`: shown, not meant;
     `heading`: what introduces the list that it stands in."""
 
     text: str
     role: str
-    index: int
+    at: int
     final: bool = False
     fenced: bool = False
     answer: bool = False
@@ -84,13 +82,12 @@ class Said:
     heading: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Speech:
+class Speech(NamedTuple):
     """One utterance without injected text."""
 
     text: str
     role: str
-    index: int
+    at: int
     final: bool = False
     answer: bool = False
     framed: bool = False
@@ -179,7 +176,7 @@ def sentences(speech: Speech) -> Iterator[Said]:
                 yield Said(
                     line,
                     speech.role,
-                    speech.index,
+                    speech.at,
                     speech.final,
                     kind == "code",
                     speech.answer,
@@ -190,18 +187,15 @@ def sentences(speech: Speech) -> Iterator[Said]:
             quoted = True  # what a user's colon introduces is shown, not said
 
 
-def split_sentences(block: str) -> list[str]:
+def split_sentences(block: str) -> Iterator[str]:
     """A paragraph cut at sentence ends; a stop inside code or an abbreviation ends nothing."""
-    parts: list[str] = []
     start = 0
     for match in _SENTENCE_END.finditer(block):
         piece = block[start : match.end()]
-        if _ABBREVIATED.search(piece[-12:]) or piece.count("`") % 2:
-            continue
-        parts.append(piece)
-        start = match.end()
-    parts.append(block[start:])
-    return parts
+        if not (_ABBREVIATED.search(piece[-12:]) or piece.count("`") % 2):
+            yield piece
+            start = match.end()
+    yield block[start:]
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:

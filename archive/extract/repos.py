@@ -18,12 +18,17 @@ _GH_REPO: Final = re.compile(
 _HOST_SLUG: Final = re.compile(
     r"\b(?:github|gitlab|bitbucket):([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})"
 )
-_HOSTS: Final = ("github", "gitlab", "bitbucket", "codeberg")
 _REPO_PATTERNS: Final = (
-    (_URL_REPO, _HOSTS),
-    (_API_REPO, ("repos/",)),
-    (_GH_REPO, ("--repo", "-R ")),
-    (_HOST_SLUG, ("github:", "gitlab:", "bitbucket:")),
+    ("github", _URL_REPO),
+    ("gitlab", _URL_REPO),
+    ("bitbucket", _URL_REPO),
+    ("codeberg", _URL_REPO),
+    ("repos/", _API_REPO),
+    ("--repo", _GH_REPO),
+    ("-R ", _GH_REPO),
+    ("hub:", _HOST_SLUG),
+    ("lab:", _HOST_SLUG),
+    ("bucket:", _HOST_SLUG),
 )
 _RESERVED: Final = frozenset(
     {
@@ -38,12 +43,11 @@ def repos_in(text: str) -> Iterator[str]:
     """owner/repo of every address of a code host in `text`."""
     if "/" not in text:
         return
-    for pattern, needles in _REPO_PATTERNS:
-        if not any(needle in text for needle in needles):
-            continue
-        for match in pattern.finditer(text):
-            if slug := repo_slug(match[1], match[2]):
-                yield slug
+    for needle, pattern in _REPO_PATTERNS:
+        if needle in text:
+            for match in pattern.finditer(text):
+                if slug := repo_slug(match[1], match[2]):
+                    yield slug
 
 
 def repos_called(script: str) -> Iterator[str]:

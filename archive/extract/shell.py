@@ -8,8 +8,7 @@ a substitution is skipped as a whole, never parsed again.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from .shell_skip import IN_DOUBLE, read_body, skip_substitution
 
@@ -21,8 +20,7 @@ _ANSI_C: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _KEYWORDS: Final = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{"})
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(NamedTuple):
     """`operator` as written without its descriptor; `body` of a here-document or here-string."""
 
     operator: str
@@ -30,8 +28,7 @@ class Redirect:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One simple command: `joiner` stands before it, `piped` says its output goes on."""
 
     words: tuple[str, ...]

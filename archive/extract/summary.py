@@ -56,7 +56,7 @@ def find_error(view: RoundView, speech: Sequence[Speech], outcome: Outcome) -> s
     if view.error:
         return view.error
     last = next((s for s in reversed(speech) if s.role == "assistant"), None)
-    if last is not None and len(last.text) < 20_000:
+    if last is not None and len(last.text) < 20_000 and _GAVE_UP.search(last.text):
         for line in last.text.split("\n"):
             if _GAVE_UP.search(line):
                 return next((one_line(s) for s in split_sentences(line) if _GAVE_UP.search(s)), "")

@@ -14,7 +14,6 @@ _ESCAPES: Final = re.compile(
 )
 _MARKS: Final = re.compile(r"^[#>*\-\s]+|[*`]{1,3}|^\d+[.)]\s+")
 _LINK: Final = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)")
-_SPACES: Final = re.compile(r"\s+")
 
 
 def clean_terminal(text: str) -> str:
@@ -32,7 +31,7 @@ def clean_terminal(text: str) -> str:
 
 def one_line(text: str) -> str:
     """`text` with every run of white space folded to one blank."""
-    return _SPACES.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def unmarked(line: str) -> str:

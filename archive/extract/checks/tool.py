@@ -71,8 +71,13 @@ def tool(
 
 def judge(tool: CheckTool, evidence: str) -> str:
     """pass, fail, skip or "N issues" by the tool's own words, or nothing."""
-    if not any(needle in evidence for needle in tool.needles):
-        return ""
+    for needle in tool.needles:
+        if needle in evidence:
+            return _by_rules(tool, evidence)
+    return ""
+
+
+def _by_rules(tool: CheckTool, evidence: str) -> str:
     for rule in tool.rules:
         if rule.outcome == "count":
             last = None

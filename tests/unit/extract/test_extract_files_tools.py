@@ -321,3 +321,11 @@ def test_the_summary_says_what_and_why(script) -> None:
     (change,) = script.done("ok").extract().files
 
     assert change.summary == "Edited: a.py: the limit is inclusive now, as the docs say."
+
+
+def test_a_program_applies_each_proposed_block_once(script) -> None:
+    block = "a.py\n<<<<<<< SEARCH\nold {n}\n=======\nnew {n}\nmore\n>>>>>>> REPLACE\n"
+    for number in (1, 2):
+        script.assistant(f"Like so:\n\n{block.format(n=number)}")
+        script.assistant("Applied edit to a.py")
+    assert script.done().files() == {"a.py": (4, 2)}
