@@ -71,6 +71,9 @@ _SECTIONS: Final = (
             "compact": LazyCommand(
                 "worker.commands.compact:compact", "Fold a stream's old events into a summary."
             ),
+            "erase": LazyCommand(
+                "worker.commands.erase:erase", "Erase a round, a stream or a tenant for good."
+            ),
             "config": LazyCommand(
                 "worker.commands.config:config", "Show the settings and their origins; check them."
             ),

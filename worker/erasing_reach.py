@@ -1,0 +1,126 @@
+"""Everywhere an erasure has to reach: one tenant's Redis, archive, segments and index."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archive.erase import Eraser
+from archive.failures import ArchiveMissing
+from archive.files import Modes
+from archive.reader import FileArchiveReader
+from archive.recall import Recall
+from archive.survey import Survey
+from archive.writer import FileArchiveWriter
+from streams.keys import Keys
+from streams.redis_store import RedisEventStore
+from streams.wire import Wire
+
+from .erasing_segments import Segments
+from .erasing_tail import Burial
+from .recall_search import _cache_folder
+from .rounds import RoundLimits
+from .sealing import load_redactor
+
+if TYPE_CHECKING:
+    from .settings.load import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What an erasure works with; `segments` is None where there is no folder of them."""
+
+    store: RedisEventStore
+    wire: Wire
+    reader: FileArchiveReader
+    eraser: Eraser
+    burial: Burial
+    recall: Recall
+    segments: Segments | None
+
+    @property
+    def tenant(self) -> str:
+        """Whose data it is."""
+        return self.store.tenant
+
+    @property
+    def keys(self) -> Keys:
+        """The tenant's keys."""
+        return self.store.keys
+
+    @property
+    def survey(self) -> Survey:
+        """The tenant's part of the archive."""
+        return self.reader.survey
+
+    async def refresh_index(self) -> None:
+        """Take what was erased out of this user's own index, where there is one."""
+        await asyncio.to_thread(self.recall.refresh)
+
+
+@asynccontextmanager
+async def reach(
+    store: RedisEventStore,
+    directory: Path,
+    *,
+    limits: RoundLimits,
+    modes: Modes | None = None,
+    sentinel: str = "",
+    segments: Segments | None = None,
+    cache: Path | None = None,
+) -> AsyncIterator[Reach]:
+    """The reach of an erasure, with a connection of its own for as long as it is needed.
+
+    `limits` are those rounds are cut by. Raises `ArchiveMissing` where the archive, or in it the
+    file `sentinel`, isn't there: what can't be seen can't be erased.
+    """
+    tenants = [store.tenant]
+    reader = FileArchiveReader(directory, tenants=tenants)
+    with reader.survey.volume.root() as top:
+        if sentinel and top.file_facts(sentinel) is None:
+            raise ArchiveMissing(f"{directory}/{sentinel}")
+    wire = store.wires.dedicated()
+    # Nothing rotates away on account of rounds that are tombstones a moment later.
+    writer = FileArchiveWriter(directory, 0, tenant=store.tenant, modes=modes)
+    burial = Burial(wire, store.keys, writer, limits, store.clock)
+    try:
+        yield Reach(
+            store=store,
+            wire=wire,
+            reader=reader,
+            eraser=Eraser(directory, modes=modes),
+            burial=burial,
+            recall=Recall(directory, tenants=tenants, cache=cache),
+            segments=segments,
+        )
+    finally:
+        burial.close()
+        await wire.close()
+
+
+@asynccontextmanager
+async def reach_by_settings(store: RedisEventStore, settings: Settings) -> AsyncIterator[Reach]:
+    """`reach`, as the settings want it."""
+    archive = settings.archive
+    async with reach(
+        store,
+        archive.dir,
+        limits=RoundLimits(archive.max_round_events, archive.max_round_bytes),
+        modes=Modes(file=archive.file_mode, folder=archive.dir_mode),
+        sentinel=archive.sentinel_file or "",
+        segments=_segments(store.tenant, settings),
+        cache=_cache_folder(),
+    ) as found:
+        yield found
+
+
+def _segments(tenant: str, settings: Settings) -> Segments | None:
+    """Also where sealing is switched off now: what was sealed before is still there."""
+    given = settings.segments
+    if given.base is None:
+        return None
+    return Segments(given.base, tenant, load_redactor(given.redactor) if given.redactor else None)
