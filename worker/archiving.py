@@ -70,12 +70,18 @@ class ArchivedRound:
 
 @dataclass(slots=True)
 class Archived:
-    """Facts of archiving; `unfolded` maps each stream looked at to its events not compacted."""
+    """Facts of archiving; `unfolded` maps each stream looked at to its events not compacted.
+
+    `advances` counts how often a state was moved. Streams `left` kept changing under this worker:
+    there may be more to archive.
+    """
 
     rounds: list[ArchivedRound] = field(default_factory=list)
     seals: list[SealOutcome] = field(default_factory=list)
     failures: dict[str, AresError] = field(default_factory=dict)
     unfolded: dict[str, int] = field(default_factory=dict)
+    advances: int = 0
+    left: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +135,12 @@ class StreamArchiver:
         """
         for start in range(0, len(streams), _STREAMS_AT_ONCE):
             todo: Iterable[str] = streams[start : start + _STREAMS_AT_ONCE]
-            for _ in range(_TRIES):
+            vain = 0
+            while todo and vain < _TRIES:
+                before = archived.advances
                 todo = await self._attempt(list(todo), archived, close_open)
-                if not todo:
-                    break
+                vain = 0 if archived.advances > before else vain + 1
+            archived.left.update(todo)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -225,6 +233,7 @@ class StreamArchiver:
                 advances.append(_advance_to(work, state))
         if advances:
             applied = await advance(self._wire, self._keys, advances)
+            archived.advances += len(applied)
             again |= {item.stream for item in advances} - applied
         return again - archived.failures.keys()
 

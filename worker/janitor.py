@@ -147,7 +147,7 @@ class Janitor:
         await self._archiver.archive(
             [item.stream for item in facts if self._may_be_due(item)], tidied.archived
         )
-        for stream in tidied.archived.failures:
+        for stream in tidied.archived.failures.keys() | tidied.archived.left:
             self._open.pop(stream, None)
         for item in facts:
             try:
