@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 
 venv: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@touch $@
 
