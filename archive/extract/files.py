@@ -8,7 +8,8 @@ from typing import Final
 
 from archive.record import FileChange
 
-from .edit_tools import apply_tool, opened_file, was_done, window_lines
+from .edit_results import opened_file, was_done, window_lines
+from .edit_tools import apply_tool
 from .ledger import Entry, Ledger
 from .linediff import changed_lines
 from .patches import PatchedFile, read_blocks, read_unified

@@ -16,6 +16,7 @@ _SECTION: Final = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _GIT_HEADER: Final = re.compile(r'diff --git "?a/(.+?)"? "?b/(.+?)"?$')
 _BLOCK_START: Final = re.compile(r"^(?:<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL|HEAD)\b.*$")
 _BLOCK_MIDDLE: Final = re.compile(r"^={5,9}$")
+_BLOCK_FACT: Final = re.compile(r"^(?::(?:start|end)_line:\s*\d+|-{5,9})\s*$")
 _BLOCK_END: Final = re.compile(r"^(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)\b.*$")
 
 
@@ -56,8 +57,11 @@ def read_blocks(text: str) -> Iterator[PatchedFile]:
         end = _find(lines, middle + 1, _BLOCK_END) if middle else 0
         if not end:
             return
+        start = at + 1
+        while start < middle and _BLOCK_FACT.match(lines[start]):
+            start += 1
         added, removed = changed_lines(
-            "\n".join(lines[at + 1 : middle]), "\n".join(lines[middle + 1 : end])
+            "\n".join(lines[start:middle]), "\n".join(lines[middle + 1 : end])
         )
         yield PatchedFile(path, "edit", added, removed)
         at = end + 1
