@@ -22,13 +22,17 @@ SegmentRefusal = Literal["busy", "full", "denied", "corrupt", "invalid"]
 
 
 class AppendMetrics:
-    """Appends to logs, by the SDK's door and the inbox's."""
+    """Appends to logs, by the SDK's door and the inbox's.
+
+    Producers that append by themselves show no metrics: a worker counts their events when it
+    reads what the feed announces. Commits, conflicts and times are those of this process.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._events = ClosedCounter(
             registry,
             "ares_events_appended_total",
-            "Events appended to logs by this process.",
+            "Events appended to logs: from the inbox by this process, by producers as announced.",
             label="door",
             values=get_args(Door),
         )
@@ -37,7 +41,7 @@ class AppendMetrics:
         )
         self._conflicts = Counter(
             "ares_append_conflicts_total",
-            "Appends refused because the stream had another version than expected.",
+            "Commits that another writer of a stream overtook; they were tried again.",
             registry=registry,
         )
         self._rejections = ClosedCounter(
@@ -54,15 +58,19 @@ class AppendMetrics:
             buckets=FAST,
         )
 
-    def committed(self, door: Door, events: int, *, seconds: float) -> None:
-        """One commit appended `events` events within `seconds`."""
-        self._events.add(door, events)
+    def committed(self, events: int, *, seconds: float) -> None:
+        """One commit appended `events` events of the inbox within `seconds`."""
+        self._events.add("inbox", events)
         self._commits.inc()
         self._seconds.observe(max(seconds, 0.0))
 
-    def conflicted(self) -> None:
-        """An append met another version than it expected."""
-        self._conflicts.inc()
+    def announced(self, events: int) -> None:
+        """The feed tells of `events` events that producers appended by themselves."""
+        self._events.add("sdk", events)
+
+    def overtaken(self, times: int) -> None:
+        """Another writer changed a stream before a commit to it, `times` times."""
+        self._conflicts.inc(times)
 
     def rejected(self, reason: Rejection) -> None:
         """An append was refused."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -139,6 +140,6 @@ class ProcessMetrics:
         """The event loop ran a timer `seconds` late."""
         self._loop_delay.observe(max(seconds, 0.0))
 
-    def inflight(self, events: int) -> None:
-        """`events` events are being worked on."""
-        self._inflight.set(events)
+    def inflight(self, events: Callable[[], int]) -> None:
+        """Ask `events`, in the server's thread, how many events are being worked on."""
+        self._inflight.set_function(events)

@@ -37,12 +37,14 @@ class ArchiverFacts:
 
     `blocked` is why the batch could not be finished: it is held and tried again by the next call.
     `vanished` feed entries were trimmed or unreadable; the scan finds their rounds.
+    `direct_events` were appended by producers themselves, as the feed announces for the first time.
     """
 
     archived: Archived = field(default_factory=Archived)
     entries: int = 0
     claimed: int = 0
     vanished: int = 0
+    direct_events: int = 0
     recreated: bool = False
     blocked: AresError | None = None
 
@@ -59,6 +61,12 @@ class Archiver:
         self._group, self._streams, self._policy = group, streams, policy
         self._held: Delivery | None = None
         self._reads_to_claim = 0
+
+    @property
+    def in_hand(self) -> int:
+        """Events announced to this worker and not yet acknowledged."""
+        held = self._held
+        return sum(entry.events for entry in held.entries) if held else 0
 
     async def start(self) -> None:
         """Make sure the group exists."""
@@ -103,6 +111,7 @@ class Archiver:
             block_ms = self._policy.block_ms if block else None
             delivery = await self._group.read(count=self._policy.batch, block_ms=block_ms)
             facts.recreated = recreated or delivery.recreated
+            facts.direct_events = sum(entry.events for entry in delivery.entries if entry.direct)
         return delivery
 
     @asynccontextmanager

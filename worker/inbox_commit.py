@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from streams.commit_batch import Outcome, TornCommit
 from streams.errors import AresError, ConflictError, LeaseLost, StoreUnavailable, StreamCorrupted
 from streams.keys import Keys
 from streams.lease import Lease
-from streams.plan import BatchLimits, split_batches
+from streams.plan import Append, BatchLimits, split_batches
 from streams.wire import Command, Wire, checked
 
 from .inbox_page import (
@@ -29,17 +30,28 @@ from .inbox_page import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One commit of `events` events took `seconds`."""
+
+    events: int
+    seconds: float
+
+
 @dataclass(slots=True)
 class Sequenced:
     """Facts of one step of the sequencer; `delays_ms` are XADD-to-log times, one an event.
 
     `lease` is acquired or lost where that changed; `more` says that the inbox may hold more.
+    `lost_races` counts commits that another writer of a stream overtook, and which were repeated.
     """
 
     held: bool = True
     lease: str = ""
     events: int = 0
     repeats: int = 0
+    commits: list[Committed] = field(default_factory=list)
+    lost_races: int = 0
     dead: Counter[str] = field(default_factory=Counter)
     dead_full: bool = False
     quarantined: dict[str, str] = field(default_factory=dict)
@@ -63,7 +75,10 @@ class InboxPolicy:
 
 
 class InboxCommitter:
-    """Takes pages under the sequencer's lease. Streams that can't go on join `left_out`."""
+    """Takes pages under the sequencer's lease. Streams that can't go on join `left_out`.
+
+    `in_hand` is how many entries are being worked on.
+    """
 
     def __init__(
         self,
@@ -79,6 +94,7 @@ class InboxCommitter:
         self._wire, self._committer, self._lease, self._keys = wire, committer, lease, keys
         self._policy, self._clock, self._left_out = policy, clock, left_out
         self._orphans: list[Command] = []
+        self.in_hand = 0
 
     async def sequence(self, page: Sequence[Entry], facts: Sequenced) -> None:
         """Commit what is good in `page` and bury what isn't.
@@ -86,6 +102,13 @@ class InboxCommitter:
         Raises `LeaseLost` and `StoreUnavailable`; every entry is then either still in the inbox
         or in its place.
         """
+        self.in_hand = len(page)
+        try:
+            await self._sequence(page, facts)
+        finally:
+            self.in_hand = 0
+
+    async def _sequence(self, page: Sequence[Entry], facts: Sequenced) -> None:
         sorter = PageSorter(page, self._policy.limits, self._keys)
         seen: list[bytes] = []
         if keys := sorter.seen_keys:
@@ -144,9 +167,22 @@ class InboxCommitter:
                 if piece.stream not in self._left_out
             ]
             if live:
-                guard = self._lease.guard
-                outcomes = await self._committer.commit([append for append, _ in live], guard=guard)
-                await self._take_outcomes([piece for _, piece in live], outcomes, facts)
+                await self._commit_batch(live, facts)
+
+    async def _commit_batch(
+        self, live: Sequence[tuple[Append, StreamPage]], facts: Sequenced
+    ) -> None:
+        before, races = facts.events, self._committer.lost_races
+        began = time.perf_counter()
+        guard = self._lease.guard
+        outcomes = await self._committer.commit([append for append, _ in live], guard=guard)
+        seconds = time.perf_counter() - began
+        facts.lost_races += self._committer.lost_races - races
+        try:
+            await self._take_outcomes([piece for _, piece in live], outcomes, facts)
+        finally:
+            if facts.events > before:
+                facts.commits.append(Committed(facts.events - before, seconds))
 
     async def _take_outcomes(
         self, pieces: Sequence[StreamPage], outcomes: Sequence[Outcome], facts: Sequenced

@@ -62,11 +62,15 @@ class SequencerPart:
         """Whether this worker sequences the tenant."""
         return self._sequencer.held
 
+    @property
+    def in_hand(self) -> int:
+        """Events being sequenced."""
+        return self._sequencer.in_hand
+
     async def work(self) -> bool:
         """Sequence one page."""
-        began = time.perf_counter()
         facts = await self._sequencer.run_once()
-        self._reporter.sequenced(facts, seconds=time.perf_counter() - began)
+        self._reporter.sequenced(facts)
         return facts.more
 
     async def rest(self, stop: asyncio.Event) -> None:
@@ -90,6 +94,11 @@ class ArchiverPart:
         self._started = self._block = False
         self.name = f"archiver {reporter.tenant}"
         self.failures: dict[str, AresError] = {}
+
+    @property
+    def in_hand(self) -> int:
+        """Events being archived."""
+        return self._archiver.in_hand
 
     async def work(self) -> bool:
         """Archive one batch of feed entries, waiting for it when the last call found none."""

@@ -30,6 +30,11 @@ class TenantPipeline:
         yield self.compactor
         yield self.janitor
 
+    @property
+    def in_hand(self) -> int:
+        """Events being sequenced or archived."""
+        return self.sequencer.in_hand + self.archiver.in_hand
+
     async def drain_once(self, stop: asyncio.Event) -> None:
         """Sequence what is in the inbox, archive what is finished, compact what is due.
 

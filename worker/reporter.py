@@ -31,8 +31,8 @@ class TenantReporter:
     def __init__(self, metrics: Metrics, tenant: str, limiter: CauseLimiter) -> None:
         self.metrics, self.tenant, self._limiter = metrics, tenant, limiter
 
-    def sequenced(self, facts: Sequenced, *, seconds: float) -> None:
-        """One page of the inbox, which took `seconds`."""
+    def sequenced(self, facts: Sequenced) -> None:
+        """One page of the inbox."""
         sequencer = self.metrics.sequencer
         if facts.lease == "acquired":
             self.metrics.leases.acquired(LEASE, self.tenant)
@@ -40,8 +40,9 @@ class TenantReporter:
         elif facts.lease == "lost":
             self.metrics.leases.lost(LEASE, self.tenant)
             _log.warning("the sequencer's lease was lost", extra=self._fields())
-        if facts.events:
-            self.metrics.appends.committed("inbox", facts.events, seconds=seconds)
+        for commit in facts.commits:
+            self.metrics.appends.committed(commit.events, seconds=commit.seconds)
+        self.metrics.appends.overtaken(facts.lost_races)
         sequencer.sequenced(facts.events, deduplicated=facts.repeats)
         for delay_ms in facts.delays_ms:
             sequencer.delayed(delay_ms / 1000)
@@ -61,6 +62,7 @@ class TenantReporter:
 
     def archiver(self, facts: ArchiverFacts) -> None:
         """One batch of the feed."""
+        self.metrics.appends.announced(facts.direct_events)
         self.metrics.archive.claimed(facts.claimed)
         if facts.recreated:
             _log.warning("the group of the archivers had vanished", extra=self._fields())

@@ -68,6 +68,11 @@ class Sequencer:
         """Whether this worker sequences the tenant."""
         return self._lease.held
 
+    @property
+    def in_hand(self) -> int:
+        """Events taken from the inbox and not yet in their logs."""
+        return self._commits.in_hand
+
     async def run_once(self) -> Sequenced:
         """Sequence one page, if the lease can be had; never waits for entries.
 

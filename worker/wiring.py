@@ -48,6 +48,7 @@ from .shared_facts import SharedFactsReader, shared_gauges
 from .stores import store_options
 from .summarizer import load_summarizer
 from .supervisor import Worker
+from .wire_metrics import WireMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def build_worker(settings: Settings) -> BuiltWorker:
     client = open_client(settings.redis.read_url(), settings.redis.connection_options())
     metrics = Metrics(version=metadata.version("ares-worker"))
     pipelines = [_pipeline(client, tenant, settings, metrics) for tenant in settings.tenants]
+    metrics.process.inflight(lambda: sum(pipeline.in_hand for pipeline in pipelines))
     parts = [part.name for pipeline in pipelines for part in pipeline.parts()]
     readiness = Readiness(REDIS, EVICTION, VOLUME, *parts)
     heartbeat = Heartbeat(stall_after=settings.metrics.stall_after.total_seconds())
@@ -164,7 +166,13 @@ def _sealer(settings: Settings) -> SegmentSealer | None:
 
 
 def _pipeline(client: Client, tenant: str, settings: Settings, metrics: Metrics) -> TenantPipeline:
-    store = RedisEventStore(client, tenant, options=store_options(settings), clock=system_clock)
+    store = RedisEventStore(
+        client,
+        tenant,
+        options=store_options(settings),
+        clock=system_clock,
+        observer=WireMetrics(metrics.redis),
+    )
     due = DueStreams(settings.compaction.threshold)
     reporter = TenantReporter(metrics, tenant, CauseLimiter(time.monotonic))
     return TenantPipeline(

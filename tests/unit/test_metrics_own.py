@@ -103,7 +103,7 @@ def test_no_other_metric_of_ours_exists(metrics):
 
 
 def test_no_series_of_creation_times_is_exported_and_no_global_switch_is_turned(metrics):
-    metrics.appends.committed("sdk", 1, seconds=0.001)
+    metrics.appends.committed(1, seconds=0.001)
 
     assert b"_created" not in metrics.exposition()
     from prometheus_client import metrics as library
@@ -120,8 +120,9 @@ def test_build_info_says_version_revision_and_python(metrics):
 
 
 def test_every_method_moves_the_series_it_names(metrics):
-    metrics.appends.committed("inbox", 3, seconds=0.002)
-    metrics.appends.conflicted()
+    metrics.appends.committed(3, seconds=0.002)
+    metrics.appends.announced(8)
+    metrics.appends.overtaken(2)
     metrics.appends.rejected("too_large")
     metrics.sequencer.sequenced(5, deduplicated=2)
     metrics.sequencer.dead_lettered("schema", 4)
@@ -142,7 +143,7 @@ def test_every_method_moves_the_series_it_names(metrics):
     metrics.leases.acquired("sequencer", "default")
     metrics.process.state("running")
     metrics.process.loop_delayed(0.01)
-    metrics.process.inflight(12)
+    metrics.process.inflight(lambda: 12)
 
     moved = {
         (name, labels): value
@@ -152,9 +153,10 @@ def test_every_method_moves_the_series_it_names(metrics):
     del moved[next(key for key in moved if key[0] == "ares_build_info")]
     assert moved == {
         ("ares_events_appended_total", 'door="inbox"'): 3,
+        ("ares_events_appended_total", 'door="sdk"'): 8,
         ("ares_append_commits_total", ""): 1,
         ("ares_append_seconds_count", ""): 1,
-        ("ares_append_conflicts_total", ""): 1,
+        ("ares_append_conflicts_total", ""): 2,
         ("ares_append_rejections_total", 'reason="too_large"'): 1,
         ("ares_events_sequenced_total", ""): 5,
         ("ares_events_deduplicated_total", ""): 2,
