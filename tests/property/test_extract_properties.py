@@ -18,7 +18,7 @@ from streams.event import TERMINAL_TYPES, Event
 START = datetime(2026, 3, 1, tzinfo=UTC)
 SAID = [
     "Fix the parser in src/a.py, please don't touch the tests.",
-    "See https://acme.dev/pull/12 and #31, commit 9d35684.",
+    "See https://acme.dev/pull/12 and #31, commit 4c1e09b.",
     "We decided to keep the old format. TODO: remove it later.",
     "必须保留旧格式。后续需要清理。",
     "<system-reminder>never shown</system-reminder> ok",
@@ -31,7 +31,7 @@ SHELL = [
     "$(",
 ]  # fmt: skip
 OUTPUT = [
-    "1 failed, 2 passed in 0.10s", "Exit code: 1\nx", "[main 9d35684] x", "ok", "", "Error: no",
+    "1 failed, 2 passed in 0.10s", "Exit code: 1\nx", "[main 4c1e09b] x", "ok", "", "Error: no",
     '{"output":"3 passed in 0.10s","metadata":{"exit_code":0}}', "The file a has been updated.",
 ]  # fmt: skip
 words = st.sampled_from(SAID) | st.text(max_size=80)

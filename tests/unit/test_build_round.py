@@ -13,7 +13,7 @@ from archive.digest import events_digest
 from archive.errors import InvalidAction, InvalidIdentifier, InvalidRound, NoEvents
 from streams.event import Event
 
-SHA1 = "9d356847d46ece3a0bbd3bd64eef89afc78dae74"
+SHA1 = "4c1e09b7a2d85f3160e9c7b48a52d3f1069ebc87"
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
 

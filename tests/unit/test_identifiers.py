@@ -7,14 +7,14 @@ import pytest
 from archive.errors import InvalidIdentifier
 from archive.identifiers import extract_identifiers, protect_identifiers
 
-SHA1 = "9d356847d46ece3a0bbd3bd64eef89afc78dae74"
+SHA1 = "4c1e09b7a2d85f3160e9c7b48a52d3f1069ebc87"
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-UUID = "0a93878f-dc30-4a5d-882f-3cd81cd3d499"
+UUID = "5be07c12-93fd-4e6a-b1c8-07d2f4a9e635"
 
 WHOLE = [
     ("commit", SHA1),
     ("commit", SHA256),
-    ("commit", "9d35684"),
+    ("commit", "4c1e09b"),
     ("pr", "#142"),
     ("pr", "acme/app#142"),
     ("pr", "!17"),
@@ -41,8 +41,8 @@ DAMAGED = [
     ("commit", SHA1[:38]),
     ("commit", SHA256[:-1]),
     ("commit", SHA1 + "0"),
-    ("commit", "9d3568"),
-    ("commit", "9d35684..."),
+    ("commit", "4c1e09"),
+    ("commit", "4c1e09b..."),
     ("commit", "not-a-commit"),
     ("uuid", UUID[:-1]),
     ("uuid", UUID[:23]),
@@ -138,7 +138,7 @@ def test_a_form_that_proves_itself_is_found_in_text() -> None:
         "v10.0.0.7",
         "see chapter 1.2.3",
         "at 10:30:15 it was src/a.py:120",
-        "0a93878f-dc30-4a5d-882f-3cd81cd3d499x",
+        "5be07c12-93fd-4e6a-b1c8-07d2f4a9e635x",
         "the file:notes and https:",
     ],
 )

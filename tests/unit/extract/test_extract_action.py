@@ -10,19 +10,19 @@ WITH_CHANGES = [
     ("fix the flaky upload test", "fix"),
     ("The menu says Guest but I am logged in. We should show the name", "fix"),
     ("login crashes with an exception when the name is empty", "fix"),
-    ("can you address the PR comments?", "fix"),
-    ("run tests and lint to ensure all is green", "fix"),
+    ("please address the PR feedback", "fix"),
+    ("run the linter and make sure it passes", "fix"),
     ("add a retry to the client", "implement"),
     ("can you add some tests for the parser?", "implement"),
-    ("let's completely remove the start command", "implement"),
+    ("let's completely drop the tide command", "implement"),
     ("rename fetch to load", "implement"),
     ("修复登录失败的问题", "fix"),
     ("添加导出功能", "implement"),
 ]
 WITHOUT_CHANGES = [
-    ("can you take a look at the PR comments?", "review"),
+    ("can you have a look at these comments?", "review"),
     ("why does the build break?", "review"),
-    ("does it use the auth store?", "review"),
+    ("does it read the tide store?", "review"),
     ("please propose an implementation plan", "plan"),
     ("为什么会失败？", "review"),
 ]
@@ -63,7 +63,7 @@ def test_committing_and_pushing_is_implementing(script) -> None:
 @pytest.mark.parametrize(
     ("body", "action"),
     [
-        ("We can license this repo under the MIT license.", "implement"),
+        ("We can publish the tables under a CC0 licence.", "implement"),
         ("The parser raises an error for empty input.", "fix"),
     ],
 )

@@ -78,7 +78,7 @@ SHOWN = [
                          "```"),
     ("run_in_terminal", "\x1b[1mTests:       \x1b[31m2 failed\x1b[0m, 5 total"),
     ("Execute", "Tests:       2 failed, 5 total\n\n[Process exited with code 1]"),
-    ("execute_bash", '{"exit_status":"1","stdout":"Tests:       2 failed, 5 total\\n","stderr":""}'),
+    ("execute_bash", '{"exit_status":1,"stdout":"Tests:       2 failed, 5 total\\n","stderr":""}'),
     ("Bash", '{"output":"Tests:       2 failed, 5 total\\n","exitCode":1}'),
     ("terminal", 'Command "npm test" failed with exit code 1.\n\n```\nTests: 2 failed, 5 total\n'
                  '```'),

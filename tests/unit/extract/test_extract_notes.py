@@ -28,11 +28,11 @@ ASSISTANT_DECIDES = [
 UNDECIDED = [
     ("user", "can we use sqlite instead?"),
     ("user", "let's see what the tests say"),
-    ("user", "I don't recall adding it"),
+    ("user", "I don't remember such a switch"),
     ("user", "what should happen when the file is missing?"),
     ("user", "fix tests"),
     ("assistant", "Let me check the imports."),
-    ("assistant", "I'll run the tests to see what's failing."),
+    ("assistant", "I'll run the suite to see where it stands."),
     ("assistant", "We should see 345 after the change."),
     ("assistant", "I'm checking the status, then I'll commit only the config."),
 ]
@@ -88,11 +88,11 @@ def test_a_list_of_next_steps_is_open_item_by_item(script) -> None:
 
 
 def test_answers_to_the_agents_questions_are_decisions(script) -> None:
-    script.call("ask_user", {"question": "Which?"}, "User selected: Keep auto-merge")
+    script.call("ask_user", {"question": "Which?"}, "User selected: Keep both tables")
     output = 'User has answered your questions: "Which rig?"="No rig", "Tools?"="Credo only".'
     script.call("AskUserQuestion", {"questions": []}, output)
 
-    assert script.done().extract().decisions == ("Keep auto-merge", "No rig", "Credo only")
+    assert script.done().extract().decisions == ("Keep both tables", "No rig", "Credo only")
 
 
 def test_what_a_colon_introduces_is_quoted(script) -> None:

@@ -41,8 +41,8 @@ SAID = [
         {"pr": ["#12"], "url": ["https://github.com/acme/shop/pull/12"], "repo": ["acme/shop"]},
     ),
     (
-        "resume 0a93878f-dc30-4a5d-882f-3cd81cd3d499 now",
-        {"uuid": ["0a93878f-dc30-4a5d-882f-3cd81cd3d499"]},
+        "resume 5be07c12-93fd-4e6a-b1c8-07d2f4a9e635 now",
+        {"uuid": ["5be07c12-93fd-4e6a-b1c8-07d2f4a9e635"]},
     ),
     (
         "listens on 10.0.0.7:6379 and localhost:3000",
@@ -58,14 +58,14 @@ SAID = [
 TRAPS = [
     "the session 0a93878f is stale",
     "container bcd3959393a1 stopped, checkpoint a1b2c3d4e5f6 kept",
-    'too long (e.g., "a1b2c3d4e5f6789")',
+    'too long (e.g., "f6e5d4c3b2a1987")',
     "color: #888; background: #1a2b3c",
     "class pr-16 and mt-2",
     "comment #6 and step #2, option #3",
     "page.tsx:32 and setup_test.go:551",
     "deadbeef and defaced and 1234567",
     "version 1.2.3.4 of the OID 1.2.840.10008.1.2",
-    "src/lib and and/or, feat/gemini and cmd/entire/cli",
+    "src/lib and and/or, feat/tides and cmd/kiln/cli",
     "uuid piece 882f-3cd8",
     "in 2026-01-15T12:00:00 at 10:30",
     "https://",
@@ -99,7 +99,7 @@ def test_all_digit_commits_count_when_git_made_them(script) -> None:
 
 def test_a_listing_nobody_talks_about_is_not_kept(script) -> None:
     script.shell("git log --oneline", "4f9c2d7 Add login (#12)\n11aa22b Init", 0)
-    script.shell("git diff", "index 8e8d319ae..6a1221b72 100644", 0)
+    script.shell("git diff", "index 5d1c07b9e..c2a4e6f80 100644", 0)
 
     assert script.done().refs() == {}
 

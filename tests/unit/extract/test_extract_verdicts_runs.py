@@ -21,13 +21,13 @@ WRAPPED = [
     ),
     (
         "mise run test:ci",
-        "[test:ci] $ go test -tags=integration -race ./...\nok  \tm/a\t2.1s",
+        "[test:ci] $ go test -count=1 -race ./...\nok  \tm/a\t2.1s",
         None,
         [("test", "go test", "pass"), ("race", "go test -race", "pass")],
     ),
     (
         "mise run lint 2>&1 | tail -3",
-        "[lint:go] a.go:1:1: x\n[lint:go] 2 issues:\n[lint:go] ERROR task failed",
+        "[lint:go] a.go:1:1: x\n[lint:go] 2 issues:\n[lint:go] ERROR task ended",
         None,
         [("lint", "golangci-lint", "2 issues")],
     ),
@@ -111,9 +111,9 @@ def test_the_last_run_of_a_tool_wins_and_takes_its_place(script) -> None:
 
 
 def test_a_formatter_that_ends_the_chain_did_not_run_the_tests(checks_of) -> None:
-    output = "gofmt -w .\na.go:11:18: expected ';', found entire"
+    output = "gofmt -w .\na.go:11:18: expected ';', found tide"
 
-    assert checks_of("mise run fmt && mise run test", output, 2) == []
+    assert checks_of("mise run fmt && mise run unit", output, 2) == []
 
 
 def test_a_pipe_hides_the_exit_code(checks_of) -> None:

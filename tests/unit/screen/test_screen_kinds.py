@@ -27,8 +27,8 @@ ASSIGNED = [
 ]
 
 ORDINARY = [
-    "commit 9d356847d46ece3a0bbd3bd64eef89afc78dae74",
-    "0a93878f-dc30-4a5d-882f-3cd81cd3d499",
+    "commit 4c1e09b7a2d85f3160e9c7b48a52d3f1069ebc87",
+    "5be07c12-93fd-4e6a-b1c8-07d2f4a9e635",
     "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "integrity sha512-" + "Zm9vYmFyYmF6" * 7 + "==",
     "risk-based-authentication-service-token",
