@@ -184,12 +184,7 @@ class DurableSubscription:
             _log.warning("subscription %s: its group has vanished and is made again", self.name)
             await self._group.open({n: known.get(n, Position()) for n in range(PARTITIONS)})
             return
-        lost = await self._group.renew()
-        # A lease that only lapsed, while Redis was away say, may still be had.
-        taken = await self._group.acquire(sorted(lost))
-        self._shelf.take_on(taken)
-        for number in lost - taken.keys():
-            self._shelf.lose(number)
+        await self._shelf.reclaim(await self._group.renew())
         await self._shelf.flush()
         share = fair_share(roll.members)
         await self._give_up(share)

@@ -207,9 +207,15 @@ class DurableReader:
             return await self._source.first_since(stream, since_ms) - 1 if seen is None else seen
 
         takes_over = Position(place.id, 0) if missed and place.id != ORIGIN else Position(place.id)
-        after = (place.stream, place.version or 0)
-        most = self._buffer
-        walk = LogWalk(self._source, self._wanted, takes_over, base, after=after, most=most)
+        walk = LogWalk(
+            self._source,
+            self._wanted,
+            takes_over,
+            base,
+            after=(place.stream, place.version or 0),
+            rewound=missed and place.since >= place.id,
+            most=self._buffer,
+        )
         streams = await self._source.streams(since_ms)
         if missed and complete:
             streams = sorted(losses)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from .backoff import Backoff
@@ -66,12 +66,22 @@ class DurableShelf:
         """Partitions that are now this member's; one it had all along goes on as it was."""
         for number, state in taken.items():
             known = self._partitions.get(number)
-            if known is not None and state.unbroken and state.position == known.committed:
+            if known is not None and state.unbroken:
+                # What it says is of our own commits, the last of which may have got no answer.
+                known.committed, known.recorded = state.position, state.tried
                 continue
             self.lose(number)
             partition = Partition(number, state.position, state.tried, self.acknowledge)
             self._partitions[number] = partition
         self.changed.set()
+
+    async def reclaim(self, lost: Collection[int]) -> None:
+        """Leases that are not ours any more: those that only lapsed may still be had."""
+        taken = await self._group.acquire(sorted(lost)) if lost else {}
+        self.take_on(taken)
+        for number in lost:
+            if number not in taken:
+                self.lose(number)
 
     def lose(self, number: int) -> None:
         """A partition is another member's now, or nobody's."""
@@ -147,8 +157,7 @@ class DurableShelf:
         for number, partition in held.items():
             if number not in lost:
                 partition.committed_change(changes[number])
-            elif self._partitions.get(number) is partition:
-                self.lose(number)
+        await self.reclaim(lost)
 
     async def _count(self, partition: Partition, delivery: Delivery) -> bool:
         """Count the attempt that handing over `delivery` is; whether to hand it over."""

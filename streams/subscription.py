@@ -182,6 +182,7 @@ class Subscription:
             self._failures += 1
 
     async def _begin(self) -> None:
+        self._owner.check_hub()
         self._since_ms = self._owner.clock() - CLOCK_SLACK_MS
         if self._start == "now":
             await self._go_live()
@@ -196,20 +197,27 @@ class Subscription:
 
     async def _go_live(self) -> None:
         """Follow from now on: what is committed from here on is read by the hub for us."""
-        self._hub = await self._owner.hub()
-        self._hub.join(self._wanted)
+        self._hub = hub = await self._owner.hub()
+        hub.join(self._wanted)
+        self._batch, self._stage = hub.next_batch, self._read_window
         self._place = self._handed = Position(await self._source.end())
-        self._batch, self._stage = self._hub.next_batch, self._read_window
         if self._drops:
-            self._push()
+            # Asleep from the start, it must not hold on to the window: fill its own buffer.
+            missed = [hub.batch(number) for number in range(self._batch, hub.next_batch)]
+            if None in missed:
+                self._leave_hub()
+                return
+            outlet = self._push(hub)
+            for batch in missed:
+                outlet.offer(self._wanted.rows(batch.rows if batch else []))
 
-    def _push(self) -> None:
-        assert self._hub is not None  # noqa: S101 - joined before
-        self._outlet = Outlet(
-            DropQueue(self._buffer, self._owner.options.buffer_bytes), self._place
-        )
-        self._hub.push_to(self._wanted, self._outlet)
+    def _push(self, hub: Hub) -> Outlet:
+        """At the end of the window: let the hub fill an own buffer from here on."""
+        queue = DropQueue(self._buffer, self._owner.options.buffer_bytes)
+        self._outlet = outlet = Outlet(queue, self._place)
+        hub.push_to(self._wanted, outlet)
         self._stage = self._read_outlet
+        return outlet
 
     async def _read_history(self) -> None:
         assert self._history is not None  # noqa: S101 - made when this stage began
@@ -272,7 +280,7 @@ class Subscription:
             self._place = self._place.later(hub.position)
             self._leave_hub()
         elif self._drops:
-            self._push()
+            self._push(hub)
         else:
             self._place = self._place.later(hub.position)
             await hub.changed()
@@ -316,7 +324,14 @@ class Subscription:
         trimmed = not told or (oldest is not None and self._place.id < oldest)
         # A feed that was set back may announce again what any stream had long ago.
         streams = await self._source.streams(self._since_ms if trimmed else None)
-        walk = LogWalk(self._source, self._wanted, place, self._base, most=self._buffer)
+        walk = LogWalk(
+            self._source,
+            self._wanted,
+            place,
+            self._base,
+            rewound=not trimmed,
+            most=self._buffer,
+        )
         await walk.begin([stream for stream in streams if self._wanted.stream(stream)])
         if told:
             _log.warning("subscription %s: its place in the feed is gone", self.name)

@@ -139,7 +139,7 @@ class LogWalk:
 
     The feed takes over at `place`: where it announces a stream, the range ends before that,
     elsewhere at the head. `after` is where an earlier walk got to: a stream and its last version
-    done.
+    done. `rewound` says that the feed was set back, so that it announces again what was had.
     """
 
     def __init__(
@@ -150,9 +150,11 @@ class LogWalk:
         base: Base,
         *,
         after: tuple[str, int] = ("", 0),
+        rewound: bool = False,
         most: int = _MOST_ROWS,
     ) -> None:
         self._source, self._place, self._base, self._after = source, place, base, after
+        self._rewound = rewound
         self._ends: list[tuple[str, int, int]] = []
         self._next = 0
         self._spans = SpanQueue(wanted, Covered(), Appetite(most=most))
@@ -193,11 +195,12 @@ class LogWalk:
         if stream == done:
             return version + 1
         base = await self._base(stream)
-        if base > head:
-            return 1  # what was known of it is of an earlier life
-        if base > last:
-            self.ahead[stream] = base
-        return base + 1
+        if base <= last:
+            return base + 1
+        if self._rewound:
+            self.ahead[stream] = min(base, head)
+            return last + 1
+        return 1  # what was known of it is of an earlier life
 
 
 async def _read(reader: LogReader, spans: Sequence[Span], wanted: Wanted) -> list[Sequence[Row]]:

@@ -37,9 +37,9 @@ class Gap:
 class Reset:
     """The subscriber's place in the feed is gone, and it went on at another.
 
-    `trimmed`: the feed was trimmed behind it. `reset`: the feed was deleted, or restored to an
-    earlier time. What it missed follows, as far as the logs still know: no event is lost
-    silently, but events of the last minute before may come twice.
+    `trimmed`: the entries behind its place were trimmed, or deleted. `reset`: the feed is gone,
+    or restored to an earlier time. What it missed follows, as far as the logs still know: no
+    event is lost silently, but events of the last minute before may come twice.
     """
 
     reason: Literal["trimmed", "reset"]

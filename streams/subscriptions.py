@@ -194,7 +194,7 @@ class Subscriptions:
         """The hub that runs, or a new one that begins at the end of the feed."""
         async with self._lock:
             if self._hub is None or self._hub.over:
-                self._check_readers(1)
+                self.check_hub()
                 options = self.options
                 self._hub = hub = Hub(
                     self.source.reader(),
@@ -206,6 +206,11 @@ class Subscriptions:
                 self._hubs.add(hub.task)
                 hub.task.add_done_callback(self._hubs.discard)
             return self._hub
+
+    def check_hub(self) -> None:
+        """Raise `SubscriptionLimit` when no live subscription could follow the feed."""
+        if self._hub is None or self._hub.over:
+            self._check_readers(1)
 
     async def close(self) -> None:
         """End all subscriptions and wait for what they left running."""

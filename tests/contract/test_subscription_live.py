@@ -95,6 +95,25 @@ async def test_nothing_is_missing_or_repeated_where_catching_up_becomes_followin
     assert by_stream == {f"s{n}": list(range(1, each + 1)) for n in range(streams)}
 
 
+@MODES
+async def test_beginning_in_the_middle_of_a_burst_leaves_no_hole(store, mode):
+    """What it starts with may be any version; from there on every one must come."""
+    done = False
+
+    async def publish() -> None:
+        while not done:
+            await store.append("s", events(1))
+            await asyncio.sleep(0)
+
+    publisher = asyncio.create_task(publish())
+    for _ in range(10):
+        async with store.subscribe(on_overflow=mode, buffer=1_000) as subscription:
+            seen = places(await take(subscription, 20))
+            assert seen == numbered("s", seen[0][1], seen[0][1] + 19)
+    done = True
+    await publisher
+
+
 async def test_it_goes_on_from_any_position_even_inside_an_entry(store):
     await store.append("s", events(5))
     await store.append("t", events(4))
