@@ -79,7 +79,11 @@ async def erase_waiting(lease: Lease, wire: Wire, keys: Keys, concerns: Concerns
     """
     erased = 0
     async for ids in waiting_entries(wire, keys, concerns):
-        gone: list[Command] = [("XDEL", keys.inbox, *ids), ("HDEL", keys.attempts, *ids)]
+        gone: list[Command] = [
+            ("XDEL", keys.inbox, *ids),
+            ("HDEL", keys.attempts, *ids),
+            ("DEL", keys.intake),  # what is erased is not lost
+        ]
         replies = await lease.transaction(gone if ids else [])
         erased += int(replies[0]) if ids else 0
     return erased

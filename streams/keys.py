@@ -132,6 +132,11 @@ class Keys:
         return self._key("verify")
 
     @property
+    def intake(self) -> bytes:
+        """How many entries the inbox has had and has, when its last sequencer left."""
+        return self._key("intake")
+
+    @property
     def attempts(self) -> bytes:
         """Hash of suspect inbox id → attempts."""
         return self._key("attempts")

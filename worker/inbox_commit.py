@@ -42,8 +42,9 @@ class Committed:
 class Sequenced:
     """Facts of one step of the sequencer; `delays_ms` are XADD-to-log times, one an event.
 
-    `lease` is acquired or lost where that changed; `more` says that the inbox may hold more.
-    `lost_races` counts commits that another writer of a stream overtook, and which were repeated.
+    `lease` is acquired or lost where that changed; `taken_out` counts entries that left the inbox,
+    `lost` those that somebody else took; `more` says that the inbox may hold more. `lost_races`
+    counts commits that another writer of a stream overtook, and which were repeated.
     """
 
     held: bool = True
@@ -54,14 +55,11 @@ class Sequenced:
     lost_races: int = 0
     dead: Counter[str] = field(default_factory=Counter)
     dead_full: bool = False
+    lost: Counter[str] = field(default_factory=Counter)
+    taken_out: int = 0
     quarantined: dict[str, str] = field(default_factory=dict)
     delays_ms: list[int] = field(default_factory=list)
     more: bool = False
-
-    @property
-    def taken_out(self) -> int:
-        """Entries that left the inbox."""
-        return self.events + self.repeats + self.dead.total()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +135,7 @@ class InboxCommitter:
                 ]
             )
             facts.dead[item.code] += 1
+            facts.taken_out += 1
 
     async def save_orphans(self) -> None:
         """Put events that only this memory holds into the dead stream. Needs no lease."""
@@ -149,13 +148,14 @@ class InboxCommitter:
         repeats: list[bytes] = []
         pieces: list[StreamPage] = []
         for stream in page.streams.values():
-            facts.repeats += len(stream.repeats)
             if stream.events:
                 pieces += split_stream(stream, self._policy.batch)
             else:
                 repeats += stream.repeats
         if repeats:
             await self._lease.transaction([("XDEL", self._keys.inbox, *repeats)])
+            facts.repeats += len(repeats)
+            facts.taken_out += len(repeats)
         window_s = self._policy.seen_window_s
         appends = [append_of(piece, self._keys, window_s=window_s) for piece in pieces]
         remaining = iter(pieces)
@@ -191,6 +191,9 @@ class InboxCommitter:
         now_ms = self._clock()
         failure: AresError | None = None
         for piece, outcome in zip(pieces, outcomes, strict=True):
+            if isinstance(outcome, int | TornCommit):
+                facts.taken_out += len(piece.entries) + len(piece.repeats)
+                facts.repeats += len(piece.repeats)
             if isinstance(outcome, int):
                 facts.events += len(piece.events)
                 facts.delays_ms += [

@@ -9,7 +9,7 @@ from typing import Final, cast
 from archive.failures import FailureReason
 from ops.logs import fields
 from ops.metrics import Metrics
-from ops.metrics_pipeline import CompactionResult, DeadReason
+from ops.metrics_pipeline import CompactionResult, DeadReason, LossReason
 from ops.repeats import CauseLimiter
 from streams.errors import AresError, StreamCorrupted
 
@@ -52,6 +52,10 @@ class TenantReporter:
             self._repeated(logging.WARNING, "inbox entries were dead-lettered", facts.dead)
         if facts.dead_full:
             self._repeated(logging.ERROR, "the dead stream is full; bad entries stay put", {})
+        for reason, count in facts.lost.items():
+            sequencer.lost(cast(LossReason, reason), count)
+        if facts.lost:
+            _log.error("entries of the inbox were lost", extra=self._fields(**facts.lost))
         for stream, reason in facts.quarantined.items():
             self.metrics.appends.rejected("corrupt_stream")
             self._quarantined(stream, reason)

@@ -9,6 +9,7 @@ says which.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +21,7 @@ from streams.lease import Acquired, Lease
 from streams.wire import Wire
 
 from .inbox_commit import InboxCommitter, InboxPolicy, Sequenced
+from .inbox_losses import InboxLosses, Loss
 from .inbox_page import POISON, Entry, Rejected
 from .inbox_reader import InboxReader, PagePolicy
 from .suspects import Suspects
@@ -57,6 +59,7 @@ class Sequencer:
             clock=clock,
             left_out=self._inbox.left_out,
         )
+        self._losses = InboxLosses(wire, self._lease, keys, clock)
         self._suspects = Suspects(wire, self._lease, keys, most_entries=policy.page.entries)
         self._renewed_ms = 0
         self._unsettled = False
@@ -81,16 +84,20 @@ class Sequencer:
         facts = Sequenced()
         try:
             await self._settle()
-            if not self._lease.held and not await self._acquire():
+            if not self._lease.held and not await self._acquire(facts):
                 return Sequenced(held=False)
             await self._renew()
+            _note(await self._losses.look(), facts)
             if self._suspects.careful:
                 await self._careful_entry(facts)
             else:
                 await self._page(facts)
+            self._losses.took(facts.taken_out)
         except LeaseLost:
+            self._losses.unsure()
             facts.held, facts.lease, self._told_held = False, "lost", False
         except StoreUnavailable:
+            self._losses.unsure()
             self._unsettled = True
             raise
         if facts.held and not self._told_held:
@@ -118,6 +125,8 @@ class Sequencer:
         """Give up the lease, so that another worker goes on at once."""
         if self._lease.held:
             await self._settle()
+            with contextlib.suppress(LeaseLost):
+                await self._losses.close()
             await self._lease.release()
 
     async def close(self) -> None:
@@ -134,7 +143,7 @@ class Sequencer:
             await self._suspects.survived_a_failure()
         self._unsettled = False
 
-    async def _acquire(self) -> bool:
+    async def _acquire(self, facts: Sequenced) -> bool:
         how = await self._lease.acquire()
         if how is Acquired.NO:
             return False
@@ -143,6 +152,7 @@ class Sequencer:
         self._suspects.begin()
         if how is Acquired.LAPSED:
             await self._suspects.follow_the_dead(await self._inbox.first())
+        _note(await self._losses.begin(), facts)
         return True
 
     async def _renew(self) -> None:
@@ -192,3 +202,8 @@ class Sequencer:
             self._inbox.restart()
         if not self._poison_waits:
             await self._suspects.clear()
+
+
+def _note(loss: Loss | None, facts: Sequenced) -> None:
+    if loss is not None:
+        facts.lost[loss.reason] += loss.entries

@@ -1,0 +1,154 @@
+"""What somebody else takes out of the inbox unread is noticed and counted, and nothing else is."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from streams.erasure import erase_waiting
+from streams.lease import Lease
+from support.workshop import Workshop, drain
+from worker.inbox_losses import Level, Loss, find_loss
+from worker.sequencer import LEASE, Sequencer
+
+LOOK_MS = 11_000
+
+
+async def lost(sequencer: Sequencer) -> Counter[str]:
+    """What a sequencer that drains the inbox finds missing."""
+    found: Counter[str] = Counter()
+    for facts in await drain(sequencer):
+        found += facts.lost
+    return found
+
+
+async def trim(shop: Workshop, keep: int) -> None:
+    await shop.client.xtrim(shop.store().keys.inbox, maxlen=keep, approximate=False)
+
+
+async def send(shop: Workshop, count: int, stream: str = "s") -> None:
+    for _ in range(count):
+        await shop.xadd(stream, "x")
+
+
+@pytest.mark.parametrize(
+    ("before", "taken", "now", "loss"),
+    [
+        (Level(0, 0), 0, Level(0, 0), None),
+        (Level(10, 4), 4, Level(12, 2), None),
+        (Level(10, 4), 1, Level(12, 2), Loss("trimmed_unread", 3)),
+        (Level(0, 0), 0, Level(20, 5), Loss("trimmed_unread", 15)),
+        (Level(10, 4), 1, Level(2, 2), Loss("foreign_delete", 3)),
+        (Level(10, 0), 0, Level(2, 2), None),
+    ],
+)
+def test_what_is_missing_is_what_neither_stayed_nor_was_taken(before, taken, now, loss):
+    assert find_loss(before, now, taken=taken) == loss
+
+
+async def test_a_trim_before_the_first_worker_ever_is_noticed(shop: Workshop):
+    await send(shop, 20)
+    await trim(shop, 5)
+
+    assert await lost(shop.sequencer()) == {"trimmed_unread": 15}
+    assert await shop.store().stream_version("s") == 5
+
+
+async def test_a_trim_while_no_worker_runs_is_noticed_by_the_next(shop: Workshop):
+    first = shop.sequencer()
+    await send(shop, 3)
+    await drain(first)
+    await first.release()
+    await send(shop, 20)
+    await trim(shop, 5)
+
+    assert await lost(shop.sequencer()) == {"trimmed_unread": 15}
+
+
+async def test_a_trim_under_a_running_worker_is_noticed(shop: Workshop):
+    sequencer = shop.sequencer()
+    await send(shop, 3)
+    assert await lost(sequencer) == {}
+    await send(shop, 9)
+    await trim(shop, 2)
+
+    shop.clock.forward(LOOK_MS)
+    assert await lost(sequencer) == {"trimmed_unread": 7}
+    shop.clock.forward(LOOK_MS)
+    assert await lost(sequencer) == {}
+
+
+async def test_a_deleted_inbox_is_noticed(shop: Workshop):
+    """How much was in it is known for what had been seen there."""
+    keys = shop.store().keys
+    await shop.client.xadd(keys.log("hurt"), {"by": "hand"})
+    await send(shop, 4, "hurt")
+    await send(shop, 2)
+    sequencer = shop.sequencer()
+    assert await lost(sequencer) == {}
+    shop.clock.forward(LOOK_MS)
+    assert await lost(sequencer) == {}
+    await shop.client.delete(keys.inbox)
+    await send(shop, 1)
+
+    shop.clock.forward(LOOK_MS)
+    assert await lost(sequencer) == {"foreign_delete": 4}
+
+
+async def test_a_worker_that_died_raises_no_false_alarm(shop: Workshop):
+    dying = shop.sequencer()
+    await send(shop, 3)
+    await drain(dying)
+    await send(shop, 5)
+    await shop.client.delete(shop.store().keys.lease("sequencer"))
+
+    assert await lost(shop.sequencer()) == {}
+
+
+async def test_what_is_erased_is_not_lost(shop: Workshop):
+    first, keys = shop.sequencer(), shop.store().keys
+    await send(shop, 3)
+    await drain(first)
+    await first.release()
+    await send(shop, 4, "private")
+    wire = shop.store().wires.dedicated()
+    lease = Lease(wire, keys, LEASE, ttl_ms=10_000, marks=keys.attempts)
+    await lease.acquire()
+
+    assert await erase_waiting(lease, wire, keys, lambda _: True) == 4
+    await lease.release()
+
+    assert await lost(shop.sequencer()) == {}
+    await wire.close()
+
+
+async def test_nothing_that_workers_do_is_taken_for_a_loss(every_shop: Workshop):
+    """Repeats, bad entries, quarantined streams, hand-overs, deaths, in any order."""
+    shop, chance = every_shop, random.Random(5)
+    keys = shop.store().keys
+    await shop.client.xadd(keys.log("hurt"), {"by": "hand"})
+    found: Counter[str] = Counter()
+    sequencer = shop.sequencer()
+    for n in range(120):
+        action = chance.choice(["send", "repeat", "bad", "hurt", "pass", "release", "die", "wait"])
+        if action == "send":
+            await shop.xadd(f"s{n % 3}", "x")
+        elif action == "repeat":
+            await shop.xadd("s", "x", id=f"id-{n // 9}")
+        elif action == "bad":
+            await shop.xadd("s", "x", "no object")
+        elif action == "hurt":
+            await shop.xadd("hurt", "x", id=f"id-{n // 9}")
+        elif action == "release":
+            await sequencer.release()
+        elif action == "die":
+            await shop.client.delete(keys.lease("sequencer"))
+            sequencer = shop.sequencer()
+        elif action == "wait":
+            shop.clock.forward(LOOK_MS)
+        found += await lost(sequencer)
+
+    assert found == {}
+    assert await shop.client.xlen(keys.inbox) > 0
