@@ -15,17 +15,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from ops.facts import FactsCache, in_thread, on_loop
-from ops.metrics_shared import SharedFacts, SharedGauges, TenantFacts, VolumeFacts
+from ops.metrics_shared import (
+    SharedFacts,
+    SharedGauges,
+    SubscriberFacts,
+    TenantFacts,
+    VolumeFacts,
+)
 from streams.clock import Clock
-from streams.errors import AresError
 from streams.failures import error_code
 from streams.feed import ARCHIVERS
 from streams.keys import Keys
-from streams.plan import Head
 from streams.redis_store import RedisEventStore
-from streams.state import StreamState, read_command
-from streams.wire import Command, Reply, Wire, checked
+from streams.subscriber_reports import SubscriberReport, read_subscriber_facts
+from streams.wire import Reply, Wire, checked
 
+from .compaction_lag import FIRST_ID, CompactionLag
 from .compaction_plan import CompactionPolicy
 from .settings.model import Settings
 
@@ -33,24 +38,14 @@ VERIFY_FIELDS: Final = ("succeeded_ms", "findings")
 """Fields of `ares:{T}:verify`: when verify last ended without findings, and its last count."""
 
 _MOST_COUNTED: Final = 10_000
-_STREAMS_LOOKED_AT: Final = 2_000
-_LAGGING_DATED: Final = 50
-_COMPACTION_EVERY_S: Final = 30.0
-
-# The id alone: an entry of the inbox or a log may be megabytes.
-_FIRST_ID: Final = """
-local entry = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', 1)[1]
-return entry and entry[1]
-"""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Tenant:
     name: str
     keys: Keys
     wire: Wire
-    compaction: TenantFacts
-    compaction_at: float
+    compaction: CompactionLag
 
 
 class SharedFactsReader:
@@ -64,15 +59,24 @@ class SharedFactsReader:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._policy, self._clock, self._monotonic = policy, clock, monotonic
-        self._tenants = [
-            _Tenant(store.tenant, store.keys, store.wires.dedicated(), TenantFacts(), float("-inf"))
-            for store in stores
-        ]
+        self._clock = clock
+        self._tenants: list[_Tenant] = []
+        for store in stores:
+            wire = store.wires.dedicated()
+            lag = CompactionLag(wire, store.keys, policy, clock, monotonic=monotonic)
+            self._tenants.append(_Tenant(store.tenant, store.keys, wire, lag))
 
     async def read(self) -> SharedFacts:
         """The facts now. Raises `StoreUnavailable`."""
-        return SharedFacts(tenants={item.name: await self._tenant(item) for item in self._tenants})
+        tenants: dict[str, TenantFacts] = {}
+        subscribers: dict[str, SubscriberFacts] = {}
+        for item in self._tenants:
+            reports = await read_subscriber_facts(item.wire, item.keys, self._clock())
+            facts = await self._tenant(item)
+            tenants[item.name] = replace(facts, subscribers=len(reports))
+            for name, report in reports.items():
+                subscribers[name] = _with_report(subscribers.get(name), report)
+        return SharedFacts(tenants=tenants, subscribers=subscribers)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -84,25 +88,23 @@ class SharedFactsReader:
         replies = await item.wire.exchange(
             [
                 ("XLEN", keys.inbox),
-                ("EVAL", _FIRST_ID, 1, keys.inbox, "-"),
+                ("EVAL", FIRST_ID, 1, keys.inbox, "-"),
                 ("XLEN", keys.feed),
                 ("XINFO", "GROUPS", keys.feed),
                 ("XPENDING", keys.feed, ARCHIVERS),
                 ("XLEN", keys.dead),
                 ("HMGET", keys.verify, *VERIFY_FIELDS),
-                ("HLEN", keys.subscribers),
             ]
         )
-        inbox, oldest, feed, groups, pending, dead, verify, subscribers = replies
+        inbox, oldest, feed, groups, pending, dead, verify = replies
         succeeded, findings = _numbers(verify)
         facts = replace(
-            await self._compaction(item),
+            await item.compaction.read(),
             inbox_events=checked(inbox),
             inbox_oldest_seconds=_age(oldest, now_ms),
             dead_letter_events=checked(dead),
             verify_last_success_timestamp=None if succeeded is None else succeeded / 1000,
             verify_findings=findings,
-            subscribers=checked(subscribers),
         )
         return replace(facts, **await self._feed(item, checked(feed), groups, pending, now_ms))
 
@@ -127,61 +129,15 @@ class SharedFactsReader:
             "feed_consumers": group[b"consumers"] if group else 0,
         }
 
-    async def _compaction(self, item: _Tenant) -> TenantFacts:
-        """How far compaction is behind, of the streams written last; looked at now and then."""
-        if self._monotonic() - item.compaction_at < _COMPACTION_EVERY_S:
-            return item.compaction
-        (names,) = await item.wire.exchange(
-            [("ZRANGE", item.keys.streams, 0, _STREAMS_LOOKED_AT - 1, "REV")]
-        )
-        streams = [name.decode() for name in checked(names)]
-        packet: list[Command] = []
-        for stream in streams:
-            packet += [read_command(item.keys, stream), ("GET", item.keys.head(stream))]
-        replies = await item.wire.exchange(packet) if packet else []
-        lagging: dict[str, tuple[int, int]] = {}
-        for stream, values, head in zip(streams, replies[::2], replies[1::2], strict=True):
-            lag = _compaction_lag(head, values, self._policy)
-            if lag is not None:
-                lagging[stream] = lag
-        item.compaction = TenantFacts(
-            compaction_lag_events=sum(events for events, _ in lagging.values()),
-            compaction_lag_seconds=await self._waiting(item, lagging),
-            compaction_lagging_streams=len(lagging),
-        )
-        item.compaction_at = self._monotonic()
-        return item.compaction
 
-    async def _waiting(self, item: _Tenant, lagging: dict[str, tuple[int, int]]) -> float:
-        """Age of the oldest event that put a stream over the threshold."""
-        dated = list(lagging.items())[:_LAGGING_DATED]
-        if not dated:
-            return 0.0
-        replies = await item.wire.exchange(
-            [
-                ("EVAL", _FIRST_ID, 1, item.keys.log(stream), f"{version}-0")
-                for stream, (_, version) in dated
-            ]
-        )
-        committed = [int(reply.partition(b"-")[2]) for reply in replies if isinstance(reply, bytes)]
-        return (self._clock() - min(committed)) / 1000 if committed else 0.0
-
-
-def _compaction_lag(
-    raw_head: Reply, values: Reply, policy: CompactionPolicy
-) -> tuple[int, int] | None:
-    """Events that a run would take, and the version that made one due; None when none is.
-
-    A stream that somebody else wrote over is quarantined elsewhere; here it is none.
-    """
-    try:
-        head, state = Head.parse(checked(raw_head)).version, StreamState.parse(checked(values))
-    except (AresError, ValueError):
-        return None
-    events = min(state.archived_version, head - policy.keep_recent) - state.compacted_version
-    if head - state.compacted_version <= policy.threshold or events <= 0:
-        return None
-    return events, state.compacted_version + policy.threshold + 1
+def _with_report(known: SubscriberFacts | None, report: SubscriberReport) -> SubscriberFacts:
+    """A subscriber's facts; one of the same name in another tenant is the same to a dashboard."""
+    delivered, dropped, lag = report.delivered_events, report.dropped_events, report.lag_entries
+    if known is not None:
+        delivered += known.delivered_events or 0
+        dropped += known.dropped_events or 0
+        lag = max(lag, known.lag_entries or 0)
+    return SubscriberFacts(delivered_events=delivered, dropped_events=dropped, lag_entries=lag)
 
 
 def volume_facts(directory: Path) -> VolumeFacts:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from ops.metrics import Metrics
-from ops.metrics_shared import TenantFacts
+from ops.metrics_shared import SubscriberFacts, TenantFacts
 from streams.clock import system_clock
 from streams.errors import StoreUnavailable
 from streams.event import Event
@@ -133,16 +133,47 @@ async def test_the_lag_is_counted_where_the_server_does_not_know_it(store, reade
     assert (await facts(reader)).feed_lag_entries == 3
 
 
-async def test_dead_letters_verify_and_subscribers_are_read(store, reader):
+async def test_dead_letters_and_the_last_verify_are_read(store, reader):
     keys, client = store.keys, store.client
     await client.xadd(keys.dead, {"reason": "schema"})
     await client.hset(keys.verify, mapping={"succeeded_ms": 5_000, "findings": 3})
-    await client.hset(keys.subscribers, "audit", "x")
 
     found = await facts(reader)
 
-    assert (found.dead_letter_events, found.subscribers) == (1, 1)
+    assert found.dead_letter_events == 1
     assert (found.verify_last_success_timestamp, found.verify_findings) == (5.0, 3)
+
+
+async def test_subscribers_are_counted_and_told_by_name(store, reader, clock):
+    now_ms = clock()
+    audit = {"delivered:audit": 5, "dropped:audit": 2, "lag:audit": 1, "seen:audit": now_ms}
+    gone = {"delivered:gone": 5, "seen:gone": now_ms - 2 * 3_600_000}
+    await store.client.hset(store.keys.subscribers, mapping=audit | gone)
+
+    found = await reader.read()
+
+    assert found.tenants[store.tenant].subscribers == 1
+    assert found.subscribers == {
+        "audit": SubscriberFacts(delivered_events=5, dropped_events=2, lag_entries=1)
+    }
+
+
+async def test_subscribers_of_one_name_in_two_tenants_add_up(every_server, tenant, clock):
+    async with (
+        await RedisEventStore.connect(every_server.url, tenant) as one,
+        await RedisEventStore.connect(every_server.url, f"{tenant}-b") as two,
+    ):
+        for store, lag in ((one, 7), (two, 3)):
+            counts = {"delivered:a": 5, "dropped:a": 1, "lag:a": lag, "seen:a": clock()}
+            await store.client.hset(store.keys.subscribers, mapping=counts)
+        reader = SharedFactsReader([one, two], POLICY, clock)
+
+        found = await reader.read()
+
+        await reader.close()
+    assert found.subscribers["a"] == SubscriberFacts(
+        delivered_events=10, dropped_events=2, lag_entries=7
+    )
 
 
 async def test_compaction_lags_by_what_is_archived_and_not_needed(store, reader, clock):
