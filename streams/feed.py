@@ -56,11 +56,15 @@ def parse_feed_entry(entry_id: bytes, fields: Sequence[bytes]) -> FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Feed entries taken on, and ids of entries that are gone or unreadable: only to be acked."""
+    """Feed entries taken on, and ids of entries that are gone or unreadable: only to be acked.
+
+    `trimmed` of them are gone.
+    """
 
     entries: tuple[FeedEntry, ...] = ()
     void: tuple[bytes, ...] = ()
     recreated: bool = False
+    trimmed: int = 0
 
     @property
     def ids(self) -> list[bytes]:
@@ -113,7 +117,7 @@ class FeedGroup:
         gone: Sequence[bytes] = deleted[0] if deleted else ()
         if None in entries:
             gone = await self._vanished()
-        return Delivery(delivery.entries, (*delivery.void, *gone))
+        return Delivery(delivery.entries, (*delivery.void, *gone), trimmed=len(gone))
 
     async def _vanished(self) -> list[bytes]:
         """Ids this consumer holds whose entries were trimmed: Redis 6.2 claims them as nil."""

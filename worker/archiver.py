@@ -36,7 +36,8 @@ class ArchiverFacts:
     """Facts of one `run_once`.
 
     `blocked` is why the batch could not be finished: it is held and tried again by the next call.
-    `vanished` feed entries were trimmed or unreadable; the scan finds their rounds.
+    `vanished` feed entries were trimmed, or are unreadable; the scan finds their rounds. `trimmed`
+    is how many of them somebody took away.
     `direct_events` were appended by producers themselves, as the feed announces for the first time.
     """
 
@@ -44,6 +45,7 @@ class ArchiverFacts:
     entries: int = 0
     claimed: int = 0
     vanished: int = 0
+    trimmed: int = 0
     direct_events: int = 0
     recreated: bool = False
     blocked: AresError | None = None
@@ -81,6 +83,7 @@ class Archiver:
         delivery = self._held or await self._receive(facts, block=block)
         self._held = delivery
         facts.entries, facts.vanished = len(delivery.ids), len(delivery.void)
+        facts.trimmed = delivery.trimmed
         if not delivery.ids:
             self._held = None
             return facts

@@ -13,7 +13,7 @@ from typing import Final
 
 from streams.durable_upkeep import note_losses, tend_groups
 from streams.errors import CorruptionError, LeaseLost, StreamCorrupted
-from streams.feed_upkeep import retire_consumers, trim_feed
+from streams.feed_upkeep import retire_consumers, settle_lag, trim_feed
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
 from streams.tail import StreamFacts, read_facts
@@ -44,13 +44,18 @@ class JanitorPolicy:
 
 @dataclass(slots=True)
 class Tidied:
-    """Facts of one round through the tenant; `groups_dropped` is name → reason."""
+    """Facts of one round through the tenant; `groups_dropped` is name → reason.
+
+    `feed_lost` entries were trimmed by somebody else before any archiver had read them; their
+    rounds were found by this scan.
+    """
 
     held: bool = True
     streams: int = 0
     archived: Archived = field(default_factory=Archived)
     retired: Retired = field(default_factory=Retired)
     feed_trimmed: int = 0
+    feed_lost: int = 0
     consumers_retired: int = 0
     summaries_forgotten: int = 0
     groups_dropped: dict[str, str] = field(default_factory=dict)
@@ -86,6 +91,7 @@ class Janitor:
             async for page in self._pages():
                 await self._lease.renew()
                 await self._look_at(page, tidied)
+            tidied.feed_lost = await settle_lag(self._wire, self._keys)
             await self._trim_feed(tidied)
             tidied.consumers_retired = await retire_consumers(
                 self._wire, self._keys, idle_ms=self._policy.consumer_idle_ms

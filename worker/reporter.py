@@ -73,6 +73,7 @@ class TenantReporter:
         if facts.vanished:
             told = self._fields(entries=facts.vanished)
             _log.warning("feed entries had vanished", extra=told)
+        self.metrics.sequencer.lost("trimmed_unread", facts.trimmed)
         self.archived(facts.archived)
 
     def archived(self, archived: Archived) -> None:
@@ -115,6 +116,10 @@ class TenantReporter:
     def tidied(self, tidied: Tidied) -> None:
         """One round of the janitor."""
         self.archived(tidied.archived)
+        if tidied.feed_lost:
+            self.metrics.sequencer.lost("trimmed_unread", tidied.feed_lost)
+            told = self._fields(entries=tidied.feed_lost)
+            _log.error("feed entries were lost before they were read", extra=told)
         for group, reason in tidied.groups_dropped.items():
             told = self._fields(group=group, reason=reason)
             _log.error("a durable subscription was dropped", extra=told)

@@ -152,3 +152,47 @@ async def test_nothing_that_workers_do_is_taken_for_a_loss(every_shop: Workshop)
 
     assert found == {}
     assert await shop.client.xlen(keys.inbox) > 0
+
+
+async def test_a_trim_of_the_feed_before_the_archivers_read_it_is_noticed_once(shop: Workshop):
+    """The scan finds the rounds; the group's lag is true again."""
+    keys = shop.store().keys
+    archiver = shop.archiver()
+    for n in range(20):
+        await shop.xadd_rounds(f"s{n}", 1)
+        if n == 2:
+            await shop.sequence()
+            await drain(archiver)
+    await shop.sequence()
+    await shop.client.xtrim(keys.feed, maxlen=5, approximate=False)
+    await drain(archiver)
+    janitor = shop.janitor()
+
+    assert [(await janitor.run_once()).feed_lost for _ in range(2)] == [12, 0]
+
+    [group] = await shop.client.xinfo_groups(keys.feed)
+    assert group["lag"] == 0
+    assert len(shop.files()) == 20
+
+
+async def test_trimming_of_ones_own_is_no_loss(every_shop: Workshop):
+    shop = every_shop
+    archiver, janitor = shop.archiver(), shop.janitor(feed_keep=3)
+    for n in range(30):
+        await shop.xadd_rounds(f"s{n % 7}", 1)
+        await shop.sequence()
+        await drain(archiver)
+        if n % 5 == 0:
+            tidied = await janitor.run_once()
+            assert tidied.feed_lost == 0
+            assert n < 5 or tidied.feed_trimmed > 0
+
+
+async def test_a_scan_beside_archivers_that_lag_takes_nothing_for_lost(shop: Workshop):
+    janitor = shop.janitor(feed_keep=0)
+    archiver = shop.archiver(batch=2)
+    for n in range(12):
+        await shop.xadd_rounds(f"s{n}", 1)
+        await shop.sequence()
+        await archiver.run_once()
+        assert (await janitor.run_once()).feed_lost == 0
