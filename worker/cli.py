@@ -42,6 +42,9 @@ _SECTIONS: Final = (
             "streams": LazyCommand(
                 "worker.commands.streams:streams", "List streams, show one's events."
             ),
+            "tail": LazyCommand(
+                "worker.commands.tail:tail", "Follow events as they happen, one line each."
+            ),
             "dead": LazyCommand(
                 "worker.commands.dead:dead", "List, show, requeue or purge rejected events."
             ),
@@ -73,6 +76,10 @@ _SECTIONS: Final = (
             ),
             "erase": LazyCommand(
                 "worker.commands.erase:erase", "Erase a round, a stream or a tenant for good."
+            ),
+            "subscribers": LazyCommand(
+                "worker.commands.subscribers:subscribers",
+                "Who follows the events, how far behind, what was dropped.",
             ),
             "config": LazyCommand(
                 "worker.commands.config:config", "Show the settings and their origins; check them."
