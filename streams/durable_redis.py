@@ -215,7 +215,7 @@ class RedisGroup:
 
     def _burial(self, event: Event, attempts: int) -> Command:
         """A reference: the event itself stays in its log."""
-        reason = f"handed over {attempts} times without being acknowledged"
+        reason = f"not acknowledged in {attempts} attempts"
         return (
             *("XADD", self._keys.group_dead(self._name), "MAXLEN", "~", _MOST_DEAD, "*"),
             *("stream", event.stream_id, "version", event.version, "type", event.type),

@@ -181,9 +181,9 @@ class DurableShelf:
         if not partition.gone:
             partition.bury(delivery)
             event = delivery.event
-            told = {"stream": event.stream_id, "version": event.version}
-            reason = "an event was dead-lettered: handed over %d times, never acknowledged"
-            _log.error(reason, self._max_attempts, extra={"fields": told})
+            told: dict[str, object] = {"stream": event.stream_id, "version": event.version}
+            told["attempts"] = self._max_attempts
+            _log.error("an event was dead-lettered by its group", extra={"fields": told})
 
     async def _insist(self, done: Callable[[], bool]) -> None:
         """Flush until `done`, waiting while Redis is away; raises when it never comes back."""
