@@ -1,127 +1,172 @@
-"""Reads an archive through and checks it: every file, stream by stream, with flat memory."""
+"""Reads an archive's folders through and checks their files; holds one folder's facts at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from .failures import ArchiveFailure, RoundDamaged, UnsafePath
-from .layout import TEMP_PREFIX, is_hashed, stream_dir
+from .files import Folder
+from .layout import TEMP_PREFIX, is_hashed, round_numbers, stream_dir
 from .publication import StoredRound, stored_round
-from .record_json import StoredRecord
-from .survey import ArchivedRound, Problem, StreamFolder, Survey, problem
-from .verify import Finding, Kind, check_rounds
+from .record_json import StoredRecord, Tombstone
+from .survey import (
+    ArchivedRound,
+    Place,
+    Problem,
+    Report,
+    StreamFolder,
+    Survey,
+    problem,
+    retry_stale,
+)
+from .verify import Finding, Kind
+from .verify_rounds import check_rounds
 
-_LEFTOVER_AGE_NS: Final = 24 * 3_600_000_000_000
+LEFTOVER_AGE_NS: Final = 24 * 3_600_000_000_000
+"""A temporary file this old is told; the volume's clock and the caller's may differ."""
+
 _PROBLEMS: Final[dict[str, Kind]] = {"damaged": "damaged", "unsafe": "unsafe"}
 
 
-def check_archive(
-    survey: Survey, *, now_ns: int, streams: tuple[str, ...] = ()
-) -> Iterator[Finding]:
-    """Everything in the archive, or of `streams` alone, that breaks a promise.
+@dataclass(slots=True)
+class FolderCheck:
+    """What a folder holds: the rounds in its files by stream, how many files these are, damaged
+    ones among them, and what is wrong with them. Not `readable`: it could not be looked into.
+    """
 
-    `now_ns`, the time by the caller's clock, tells temporary files of dead workers from those
-    of living ones: they are a day old. Raises `ArchiveMissing`, and `ArchiveFailure` where the
-    top can't be read.
+    rounds: dict[str, list[StoredRound]] = field(default_factory=dict)
+    files: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    readable: bool = True
+
+
+def own_folder(tenant: str, stream: str) -> StreamFolder:
+    """Where the rounds of `stream` belong; it may be missing."""
+    return StreamFolder(tenant, (tenant, stream_dir(stream)), stream)
+
+
+def check_archive(
+    survey: Survey, *, now_ns: int, but: Container[tuple[str, ...]] = ()
+) -> Iterator[tuple[StreamFolder | None, FolderCheck]]:
+    """Check every folder that may hold rounds, except those at the parts `but`.
+
+    What can't be looked into on the way comes last, without a folder. Raises `ArchiveMissing`,
+    and `ArchiveFailure` where the top can't be read.
     """
     problems: list[Problem] = []
-    for folder in _folders(survey, streams, problems):
-        yield from _drain(problems)
-        yield from _check_folder(survey, folder, now_ns)
-    yield from _drain(problems)
+    for folder in survey.folders(problems.append):
+        if folder.parts not in but:
+            yield folder, check_folder(survey, folder, now_ns=now_ns)
+    top = f"{survey.volume.path}/"
+    told = [
+        _finding(trouble, "")
+        for trouble in problems
+        if tuple(trouble.path.removeprefix(top).split("/")) not in but
+    ]
+    if told:
+        yield None, FolderCheck(findings=told, readable=False)
 
 
-def stored_rounds(survey: Survey, stream: str) -> tuple[StoredRound, ...]:
-    """What the archive holds of one stream, for `check_stream`; unreadable files left out."""
-    problems: list[Problem] = []
-    return tuple(
-        stored
-        for folder in survey.folders_of(stream, problems.append)
-        for stored, _ in _read(survey, folder, problems)
-        if stored.is_of(stream)
-    )
+def check_folder(survey: Survey, folder: StreamFolder, *, now_ns: int) -> FolderCheck:
+    """Check the files of `folder`, each alone and all together; none where it is missing.
 
-
-def _folders(
-    survey: Survey, streams: tuple[str, ...], problems: list[Problem]
-) -> Iterator[StreamFolder]:
-    if not streams:
-        yield from survey.folders(problems.append)
-        return
-    found = (folder for name in streams for folder in survey.folders_of(name, problems.append))
-    yield from dict.fromkeys(found)
-
-
-def _drain(problems: list[Problem]) -> Iterator[Finding]:
-    for trouble in problems:
-        kind = _PROBLEMS.get(trouble.reason, "unreadable")
-        yield Finding(kind, "", trouble.detail, path=trouble.path)
-    problems.clear()
-
-
-def _check_folder(survey: Survey, folder: StreamFolder, now_ns: int) -> Iterator[Finding]:
-    problems: list[Problem] = []
-    streams: dict[str, list[StoredRound]] = {}
-    for stored, found in _read(survey, folder, problems):
-        if found is not None:
-            yield from _check_place(found)
-        if stored.identity is not None:
-            name = stored.identity.stream_id or folder.name
-            streams.setdefault(name, []).append(stored)
-    yield from _drain(problems)
-    for name, rounds in streams.items():
-        yield from check_rounds(name, rounds, tenant=folder.tenant)
+    `now_ns`, the time by the caller's clock, tells temporary files of dead workers from those
+    of living ones. What vanishes meanwhile has rotated away. Raises `ArchiveMissing`.
+    """
     try:
-        yield from _leftovers(survey, folder, now_ns)
+        return retry_stale(lambda: _check_files(survey, folder, now_ns))
     except (ArchiveFailure, UnsafePath) as exc:
-        yield from _drain([problem(exc)])
+        found = [_finding(problem(exc), folder.name)]
+        return FolderCheck(findings=found, readable=False)
+
+
+def _check_files(survey: Survey, folder: StreamFolder, now_ns: int) -> FolderCheck:
+    checked = FolderCheck()
+    problems: list[Problem] = []
+    places: list[Finding] = []
+    with survey.volume.folder(*folder.parts) as opened:
+        names = opened.names() if opened else []
+        for stored, found in _read(survey, opened, folder, names, problems.append):
+            checked.files += 1
+            if stored.identity is not None:
+                name = stored.identity.stream_id or folder.name
+                checked.rounds.setdefault(name, []).append(stored)
+            if found is not None:
+                places += _check_place(survey, found)
+        leftovers = list(_leftovers(opened, folder, names, now_ns)) if opened else []
+    checked.files += len(problems)
+    owner = next(iter(checked.rounds)) if len(checked.rounds) == 1 else folder.name
+    checked.findings += [_finding(trouble, owner) for trouble in problems]
+    checked.findings += places
+    for name, rounds in checked.rounds.items():
+        checked.findings += check_rounds(name, rounds)
+    checked.findings += leftovers
+    return checked
 
 
 def _read(
-    survey: Survey, folder: StreamFolder, problems: list[Problem]
+    survey: Survey,
+    opened: Folder | None,
+    folder: StreamFolder,
+    names: list[str],
+    report: Report,
 ) -> Iterator[tuple[StoredRound, ArchivedRound | None]]:
-    for place, data in survey.contents(folder, problems.append):
+    """Highest number first: so rotation, which takes the oldest, leaves no gap in what is seen."""
+    for number in reversed(round_numbers(names)):
+        place = Place(folder, number)
+        data = survey.content(opened, place, report)
+        if data is None:
+            continue
         try:
             found = survey.decode(place, data)
         except RoundDamaged as exc:
-            problems.append(problem(exc))
+            report(problem(exc))
             continue
-        if isinstance(found, ArchivedRound):
-            stored = stored_round(place.round, StoredRecord(found.record, found.raw))
-            yield stored, found
+        if isinstance(found, Tombstone):
+            yield stored_round(number, found), None
         else:
-            yield stored_round(place.round, found), None
+            yield stored_round(number, StoredRecord(found.record, found.raw)), found
 
 
-def _check_place(found: ArchivedRound) -> Iterator[Finding]:
+def _check_place(survey: Survey, found: ArchivedRound) -> Iterator[Finding]:
     """A file moved by hand is read where it stands, and named here."""
     folder, record = found.place.folder, found.record
+    path = f"{survey.volume.path}/{found.place.path}"
+
+    def finding(kind: Kind, detail: str) -> Finding:
+        return Finding(kind, found.stream, detail, path=path)
+
     if record.round not in (0, found.place.round):
         detail = f"the file of round {found.place.round} says it is round {record.round}"
-        yield Finding(
-            "misnumbered", found.stream, detail, path=found.place.path, tenant=folder.tenant
-        )
-    own_folder = len(folder.parts) == 2
-    if own_folder and record.stream_id and stream_dir(record.stream_id) != folder.parts[1]:
+        yield finding("misnumbered", detail)
+    if len(folder.parts) != 2:
+        return
+    if record.stream_id and stream_dir(record.stream_id) != folder.parts[1]:
         detail = f"a round of stream {record.stream_id!r} stands in another stream's folder"
-        yield Finding(
-            "misplaced", found.stream, detail, path=found.place.path, tenant=folder.tenant
-        )
-    if own_folder and not record.stream_id and is_hashed(folder.parts[1]):
-        detail = "the record names no stream, and its folder tells none"
-        yield Finding("misplaced", "", detail, path=found.place.path, tenant=folder.tenant)
+        yield finding("misplaced", detail)
+    if not record.stream_id and is_hashed(folder.parts[1]):
+        yield finding("misplaced", "the record names no stream, and its folder tells none")
 
 
-def _leftovers(survey: Survey, folder: StreamFolder, now_ns: int) -> Iterator[Finding]:
-    with survey.volume.folder(*folder.parts) as opened:
-        for name in opened.names() if opened else ():
-            if not name.startswith(TEMP_PREFIX) or opened is None:
-                continue
+def _leftovers(
+    opened: Folder, folder: StreamFolder, names: Sequence[str], now_ns: int
+) -> Iterator[Finding]:
+    for name in names:
+        if not name.startswith(TEMP_PREFIX):
+            continue
+        try:
             facts = opened.file_facts(name)
-            if facts and now_ns - facts.mtime_ns > _LEFTOVER_AGE_NS:
-                path = "/".join((*folder.parts, name))
-                detail = "a dead worker left this file; the next round here sweeps it up"
-                yield Finding(
-                    "leftover", folder.name, detail, path=path, tenant=folder.tenant, level="note"
-                )
+        except ArchiveFailure as exc:
+            yield _finding(problem(exc), folder.name)
+            continue
+        if facts and now_ns - facts.mtime_ns > LEFTOVER_AGE_NS:
+            detail = "a dead worker left this file; the next round here sweeps it up"
+            path = f"{opened.path}/{name}"
+            yield Finding("leftover", folder.name, detail, path=path, is_note=True)
+
+
+def _finding(trouble: Problem, stream: str) -> Finding:
+    kind = _PROBLEMS.get(trouble.reason, "unreadable")
+    return Finding(kind, stream, trouble.detail, path=trouble.path)

@@ -1,125 +1,102 @@
 """Checks logs, state, summaries and archive of a tenant against each other; changes nothing.
 
-A worker may be at work meanwhile, so what looks wrong counts only when a later look finds it
-again.
+Workers may be busy meanwhile, so what looks wrong counts only when the next look finds it again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from archive.reader import FileArchiveReader
-from streams.errors import CorruptionError, StreamNotFound
-from streams.overview import Overview, StreamLook
+from archive.failures import ArchiveFailure, ArchiveMissing, UnsafePath
+from archive.layout import stream_dir
+from archive.survey import StreamFolder, Survey
+from archive.verify import Finding, check_archived, check_stream, comparable_rounds
+from archive.verify_files import FolderCheck, check_archive, check_folder, own_folder
+from streams.errors import StreamNotFound
 from streams.redis_store import RedisEventStore
-from streams.state import StreamState
-from streams.summary import unpack
-from streams.tail import StreamFacts, TailLimits, read_tails
 
 from .shared_facts import VERIFY_FIELDS
-from .verify_archive import ArchiveView, DigestCheck
-from .verify_rules import (
-    Contradiction,
-    Finding,
-    Kind,
-    RoundFile,
-    check_agreement,
-    check_rounds,
-    check_state,
-    check_summaries,
-)
+from .verify_redis import KeysLook, read_keys, read_log
 
-_PAGE: Final = TailLimits(events=500, bytes=8 * 1024 * 1024)
 _MORE_LOOKS: Final = 4
-_PAUSE_S: Final = 0.3
+_SUSPECTS: Final = 200
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Checked:
-    """How much was looked at."""
+    """How much was looked at: streams, events in logs, round files."""
 
     streams: int = 0
     events: int = 0
     rounds: int = 0
 
+    def __add__(self, other: Checked) -> Checked:
+        return Checked(
+            self.streams + other.streams, self.events + other.events, self.rounds + other.rounds
+        )
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is looked at together: a stream and the folders in which its rounds may be.
+
+    Without a stream's name it is a folder alone, whose streams Redis doesn't know.
+    """
+
+    stream: str
+    folders: tuple[StreamFolder, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Look:
-    """One look at one stream."""
+    """What one look at a subject showed, and how much that was. `keys` are its stream's."""
 
-    facts: StreamLook
-    found: list[Contradiction] = field(default_factory=list)
-    events: int = 0
-    rounds: int = 0
+    keys: KeysLook | None
+    found: tuple[Finding, ...]
+    counts: Checked
 
 
 class Verifier:
-    """Checks one tenant. `checked` counts what `verify` and `verify_stream` looked at."""
+    """Checks one tenant. `checked` counts what was looked at.
 
-    def __init__(self, store: RedisEventStore, archive: FileArchiveReader) -> None:
+    Before it looks again at what looked wrong it lets workers work for `pause_s`.
+    """
+
+    def __init__(self, store: RedisEventStore, survey: Survey, *, pause_s: float = 0.3) -> None:
         self.checked = Checked()
-        self._store, self._archive = store, ArchiveView(archive)
-        self._overview = Overview(store.wires, store.keys)
+        self._store, self._survey, self._pause_s = store, survey, pause_s
 
     async def verify(self) -> AsyncIterator[Finding]:
-        """Every stream that Redis or the archive knows."""
-        (names,) = await self._store.wires.exchange([("ZRANGE", self._store.keys.streams, 0, -1)])
-        known = sorted(name.decode(errors="backslashreplace") for name in names)
-        suspects: dict[str, _Look] = {}
-        for stream in known:
-            try:
-                look = await self._look(stream)
-            except StreamNotFound:
-                yield self._finding(stream, (Kind.STATE, "is listed, and has no head and no log"))
-                continue
+        """Every stream that Redis or the archive knows; of most, only the names are kept.
+
+        Raises `StoreUnavailable`, and `ArchiveFailure` where the archive's top can't be read.
+        """
+        suspects: dict[_Subject, _Look] = {}
+        elsewhere: list[Finding] = []
+        async for subject, look in self._first_looks(elsewhere):
             if look.found:
-                suspects[stream] = look
+                suspects[subject] = look
             else:
-                self._count(look)
-        for finding in await self._confirmed(suspects):
+                self.checked += look.counts
+            if len(suspects) >= _SUSPECTS:
+                for finding in await self._confirmed(suspects):
+                    yield finding
+        for finding in [*await self._confirmed(suspects), *elsewhere]:
             yield finding
-        for stream, rounds, found in self._archive.leftovers(known):
-            self.checked.streams += 1 if stream else 0
-            self.checked.rounds += len(rounds)
-            for contradiction in (*found, *check_rounds(rounds)):
-                yield self._finding(stream, contradiction)
 
     async def verify_stream(self, stream: str) -> list[Finding]:
         """One stream; raises `StreamNotFound` when neither Redis nor the archive knows it."""
-        look = await self._look(stream)
+        subject = _Subject(stream, await asyncio.to_thread(self._folders_of, stream))
+        look = await self._look(subject)
         if look.found:
-            return await self._confirmed({stream: look})
-        self._count(look)
+            return await self._confirmed({subject: look})
+        if look.keys is not None and look.keys.absent and not look.counts.rounds:
+            raise StreamNotFound(stream)
+        self.checked += look.counts
         return []
-
-    async def _confirmed(self, suspects: dict[str, _Look]) -> list[Finding]:
-        """Look again: what every look finds is a finding, what a busy worker caused is gone."""
-        found: list[Finding] = []
-        for left in reversed(range(_MORE_LOOKS)):
-            if suspects:
-                await asyncio.sleep(_PAUSE_S)
-            for stream, before in list(suspects.items()):
-                try:
-                    again = await self._look(stream)
-                except StreamNotFound:  # forgotten meanwhile
-                    del suspects[stream]
-                    continue
-                again.found = [item for item in again.found if item in before.found]
-                if again.found and again.facts != before.facts and left:
-                    suspects[stream] = again
-                    continue
-                del suspects[stream]
-                self._count(again)
-                found += [self._finding(stream, item) for item in again.found]
-        return found
-
-    def _count(self, look: _Look) -> None:
-        self.checked.streams += 1
-        self.checked.events += look.events
-        self.checked.rounds += look.rounds
 
     async def note_result(self, findings: int, now_ms: int) -> None:
         """Leave the result of a whole `verify` where every worker's metrics find it."""
@@ -127,64 +104,135 @@ class Verifier:
         values = [counted, findings, *((succeeded, now_ms) if findings == 0 else ())]
         await self._store.wires.exchange([("HSET", self._store.keys.verify, *values)])
 
-    async def _look(self, stream: str) -> _Look:
-        # Redis first: a round that is archived meanwhile is then one too many in the archive,
-        # which is only worth a note; the other way round it would be missing.
-        try:
-            facts = await self._overview.stream(stream)
-        except StreamNotFound:
-            rounds, found = self._archive.rounds(stream)
-            if not rounds and not found:
-                raise
-            # Retired and forgotten: the archive alone remembers it.
-            found += check_rounds(rounds)
-            return _Look(_forgotten(stream), found, rounds=len(rounds))
-        rounds, found = self._archive.rounds(stream)
-        found += check_rounds(rounds)
-        look = _Look(facts, found, rounds=len(rounds))
-        if facts.quarantined:
-            found.append((Kind.LOG, f"quarantined: {facts.quarantined}"))
-            return look
-        found += check_state(facts.head, facts.state)
-        found += await self._check_summaries(facts)
-        found += check_agreement(rounds, facts.state)
-        await self._read_log(look, rounds)
-        return look
+    async def _first_looks(self, elsewhere: list[Finding]) -> AsyncIterator[tuple[_Subject, _Look]]:
+        """One look at everything; what belongs to no subject goes to `elsewhere`."""
+        store, seen = self._store, set[tuple[str, ...]]()
+        (names,) = await store.wires.exchange([("ZRANGE", store.keys.streams, 0, -1)])
+        for name in sorted(names):
+            stream = _text(name)
+            if not stream:
+                detail = f"{name!r} is listed among the streams, and is no stream's name"
+                elsewhere.append(Finding("state", "", detail))
+                continue
+            folder = own_folder(store.tenant, stream)
+            seen.add(folder.parts)
+            subject = _Subject(stream, (folder,))
+            yield subject, await self._look(subject)
+        async for subject, look in self._rest_of_archive(seen, elsewhere):
+            yield subject, look
 
-    async def _check_summaries(self, facts: StreamLook) -> list[Contradiction]:
-        key = self._store.keys.summaries(facts.stream)
-        (packed,) = await self._store.wires.exchange([("LRANGE", key, 0, -1)])
-        try:
-            summaries = [unpack(item) for item in packed]
-        except CorruptionError as exc:
-            return [(Kind.SUMMARIES, str(exc))]
-        return list(check_summaries(summaries, facts.state))
+    async def _rest_of_archive(
+        self, seen: set[tuple[str, ...]], elsewhere: list[Finding]
+    ) -> AsyncIterator[tuple[_Subject, _Look]]:
+        """Folders of streams that Redis has forgotten or doesn't list, and those ARES wrote."""
+        walk = check_archive(self._survey, now_ns=self._now_ns(), but=seen)
+        while (step := await asyncio.to_thread(_next, walk)) is not None:
+            folder, check = step
+            if folder is None:
+                elsewhere += check.findings
+                continue
+            owner = next((s for s in check.rounds if folder.parts[1:] == (stream_dir(s),)), "")
+            if owner and not (await self._read_keys(owner)).absent:
+                subject = _Subject(owner, (folder,))
+                yield subject, await self._look(subject)
+            else:
+                counts = Checked(streams=len(check.rounds), rounds=check.files)
+                yield _Subject("", (folder,)), _Look(None, tuple(check.findings), counts)
 
-    async def _read_log(self, look: _Look, rounds: Sequence[RoundFile]) -> None:
-        """Every event that is still there decodes and follows; digests are those of the files."""
-        facts = look.facts
-        digests = DigestCheck(rounds, facts.state)
-        after = facts.state.compacted_version
-        size = facts.log_bytes or 0
-        span_of = StreamFacts(facts.stream, facts.head, 0, facts.state, size)
+    async def _confirmed(self, suspects: dict[_Subject, _Look]) -> list[Finding]:
+        """Look at all of them again, and empty `suspects`.
+
+        What two looks on end find is a finding; what a busy worker caused is gone or another.
+        Where a stream moved in between, or something new turned up, there is one more look.
+        """
+        confirmed: list[Finding] = []
+        for left in reversed(range(_MORE_LOOKS)):
+            if suspects:
+                await asyncio.sleep(self._pause_s)
+            for subject, before in list(suspects.items()):
+                again = await self._look(subject)
+                same = tuple(finding for finding in again.found if finding in before.found)
+                settled = same == again.found and again.keys == before.keys
+                if again.found and left and not settled:
+                    suspects[subject] = again
+                    continue
+                del suspects[subject]
+                self.checked += again.counts
+                confirmed += same
+        return confirmed
+
+    async def _look(self, subject: _Subject) -> _Look:
+        # Redis first: what is archived meanwhile is then one round more than the state knows;
+        # the other way round it would be missing.
+        keys = await self._read_keys(subject.stream) if subject.stream else None
+        checks = [await asyncio.to_thread(self._check, each) for each in subject.folders]
+        found = [finding for check in checks for finding in check.findings]
+        files = sum(check.files for check in checks)
+        if keys is None:
+            streams = len({stream for check in checks for stream in check.rounds})
+            return _Look(None, tuple(found), Checked(streams, 0, files))
+        broken, events = await self._compare(subject.stream, keys, checks)
+        return _Look(keys, (*found, *broken), Checked(1, events, files))
+
+    async def _compare(
+        self, stream: str, keys: KeysLook, checks: Sequence[FolderCheck]
+    ) -> tuple[list[Finding], int]:
+        """What the keys of a stream break, alone and beside its rounds; events read for that."""
+        live = keys.live
+        if keys.damage:
+            return [Finding("log", stream, f"quarantined: {keys.damage}")], 0
+        if live is None:
+            detail = "is listed, and has no head, no log and no state"
+            return [Finding("state", stream, detail)] if keys.listed else [], 0
+        rounds = [stored for check in checks for stored in check.rounds.get(stream, ())]
+        spans = [
+            (each.first_version, each.last_version) for each in comparable_rounds(live, rounds)
+        ]
         async with self._store.wires.borrow() as wire:
-            while after < facts.head:
-                span = span_of.span(after, facts.head)
-                tails, failures = await read_tails(wire, self._store.keys, [span], _PAGE)
-                for failure in failures.values():
-                    look.found.append((Kind.LOG, str(failure)))
-                    if not isinstance(failure, CorruptionError):
-                        raise failure
-                    return
-                (tail,) = tails
-                look.events += len(tail.events)
-                look.found += digests.feed(tail.events)
-                after = tail.last
+            log = await read_log(wire, self._store.keys, live, keys.log_bytes, spans)
+        found = check_stream(live, log.trouble or keys.bad_log)
+        if keys.bad_summary:
+            found.append(Finding("summaries", stream, keys.bad_summary))
+        if all(check.readable for check in checks):
+            found += check_archived(live, rounds, log.digests)
+        return found, log.events
 
-    def _finding(self, stream: str, contradiction: Contradiction) -> Finding:
-        kind, detail = contradiction
-        return Finding(self._store.tenant, stream, kind, detail)
+    async def _read_keys(self, stream: str) -> KeysLook:
+        async with self._store.wires.borrow() as wire:
+            return await read_keys(wire, self._store.keys, stream)
+
+    def _check(self, folder: StreamFolder) -> FolderCheck:
+        try:
+            return check_folder(self._survey, folder, now_ns=self._now_ns())
+        except ArchiveMissing:
+            return FolderCheck()
+
+    def _folders_of(self, stream: str) -> tuple[StreamFolder, ...]:
+        """Its own folder, where it must be, and those of ARES that hold it."""
+        own = own_folder(self._store.tenant, stream)
+        try:
+            found = self._survey.folders_of(stream, lambda _: None)
+        except (ArchiveMissing, ArchiveFailure, UnsafePath):
+            return (own,)  # a look at it says why
+        return (own, *(folder for folder in found if folder.parts != own.parts))
+
+    def _now_ns(self) -> int:
+        return self._store.clock() * 1_000_000
 
 
-def _forgotten(stream: str) -> StreamLook:
-    return StreamLook(stream, 0, 0, StreamState(), 0, 0, None, "")
+def _next(
+    walk: Iterator[tuple[StreamFolder | None, FolderCheck]],
+) -> tuple[StreamFolder | None, FolderCheck] | None:
+    """The next step of a walk, None at its end; an archive that isn't there has none."""
+    try:
+        return next(walk, None)
+    except ArchiveMissing:
+        return None
+
+
+def _text(name: bytes) -> str:
+    """A stream's name; empty for what is none."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return ""

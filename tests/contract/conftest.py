@@ -9,13 +9,11 @@ from pathlib import Path
 import fakeredis
 import pytest
 
-from archive.reader import FileArchiveReader
 from streams.connection import open_client
 from support.redis_server import REDIS_7, REDIS_62
 from support.stores import Backend, memory_backend, redis_backend
+from support.verified import verified
 from support.workshop import Workshop
-from worker.verify_rules import NOTES, Finding
-from worker.verifying import Verifier
 
 MEMORY, FAKEREDIS, CLUSTER = "memory", "fakeredis", "cluster"
 
@@ -46,7 +44,7 @@ async def store(backend: Backend):
 async def workshop(
     servers, request: pytest.FixtureRequest, tenant: str, tmp_path: Path
 ) -> AsyncIterator[Workshop]:
-    """A worker's components on one tenant of each kind of Redis."""
+    """A worker's components on one tenant of each kind of Redis; `verify` has the last word."""
     async with AsyncExitStack() as stack:
         if request.param == FAKEREDIS:
             client = fakeredis.FakeAsyncRedis()
@@ -57,12 +55,4 @@ async def workshop(
         stack.push_async_callback(client.aclose)
         shop = Workshop(client, tenant, tmp_path / "rounds", stack)
         yield shop
-        if not request.node.get_closest_marker("damage"):
-            assert await findings(shop) == []
-
-
-async def findings(shop: Workshop) -> list[Finding]:
-    """What `verify` finds wrong with what a test left behind; a note isn't wrong."""
-    archive = FileArchiveReader(shop.directory, tenants=[shop.tenant])
-    found = [finding async for finding in Verifier(shop.store(), archive).verify()]
-    return [finding for finding in found if finding.kind not in NOTES]
+        await verified(shop, request)

@@ -149,7 +149,7 @@ async def test_entries_trimmed_while_pending_are_acknowledged_and_the_scan_finds
     assert (await workshop.client.xpending(keys.feed, "archivers"))["pending"] == 0
 
 
-@pytest.mark.damage
+@pytest.mark.damage("a log is deleted")
 async def test_a_damaged_log_does_not_hold_up_other_streams(workshop: Workshop):
     await workshop.xadd_rounds("bad", 1)
     await workshop.xadd_rounds("good", 1)

@@ -201,7 +201,7 @@ async def test_a_full_dead_stream_leaves_bad_entries_in_the_inbox(workshop: Work
     assert await workshop.store().stream_version("s") == 1
 
 
-@pytest.mark.damage
+@pytest.mark.damage("somebody else wrote or deleted a log")
 @pytest.mark.parametrize("damage", ["foreign entry", "wrong type", "deleted log"])
 async def test_a_damaged_stream_waits_in_the_inbox_and_the_others_go_on(
     workshop: Workshop, damage: str
@@ -227,7 +227,7 @@ async def test_a_damaged_stream_waits_in_the_inbox_and_the_others_go_on(
     assert await workshop.client.xlen(keys.inbox) == 1
 
 
-@pytest.mark.damage
+@pytest.mark.damage("a log once had a foreign entry above its head")
 async def test_a_torn_commit_keeps_its_events_in_the_dead_stream(workshop: Workshop):
     """A foreign entry, added above our head and deleted again, makes XADD fail inside EXEC."""
     keys = workshop.store().keys

@@ -255,6 +255,7 @@ def test_streams_list_covers_every_tenant_asked_for(ares: CommandLine) -> None:
     assert f"tenant {ares.tenant}-b" in ares("streams", "list", *both).out
 
 
+@pytest.mark.damage("a log has a foreign entry")
 def test_a_quarantined_stream_is_named_with_the_reason(ares: CommandLine, keys: Keys) -> None:
     fill(ares, "s", 2)
     with ares.server.admin() as client:

@@ -165,7 +165,7 @@ def deleted_log(producer) -> None:
     producer.delete(KEYS.log("hurt"))
 
 
-@pytest.mark.damage
+@pytest.mark.damage("somebody else wrote or deleted a log")
 @pytest.mark.parametrize("hurt", [foreign_entry, another_type, deleted_log])
 def test_a_stream_somebody_wrote_to_is_quarantined_and_named_and_others_go_on(here, producer, hurt):
     for event in session("hurt", 1):

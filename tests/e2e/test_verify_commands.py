@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import redis
 
+from archive.erase import Eraser
 from streams.keys import Keys
 from support.command_line import CommandLine
 
@@ -55,6 +56,7 @@ def test_streams_verify_is_the_same_command(archived: CommandLine) -> None:
     )
 
 
+@pytest.mark.damage("a log is deleted")
 def test_the_result_is_kept_for_the_metrics(archived: CommandLine, keys: Keys) -> None:
     archived("verify")
     with archived.server.admin() as client:
@@ -91,8 +93,8 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
     ),
     "an entry replaced by another": (
         lambda client, keys: _replace_last(client, keys.log("b")),
-        "archive",
-        "round 3 isn't made of the events 7..9 of the log",
+        "digest_mismatch",
+        "round 3 isn't made of the events 7-9 of the log",
     ),
     "an archived version beyond the head": (
         lambda client, keys: client.hset(keys.state("b"), "archived_version", 12),
@@ -107,19 +109,40 @@ CHANGES: dict[str, tuple[Change, str, str]] = {
     "a summary that is none": (
         lambda client, keys: client.lset(keys.summaries("a"), 0, "x"),
         "summaries",
-        "",
+        "a stored summary can't be read",
+    ),
+    "an entry replaced by a foreign one": (
+        lambda client, keys: _replace_last(client, keys.log("b"), foreign=True),
+        "log",
+        "quarantined: its log has no version 9 though its head is 9",
+    ),
+    "an entry taken out of the log": (
+        lambda client, keys: client.xdel(keys.log("b"), client.xrange(keys.log("b"))[4][0]),
+        "log",
+        "promise 9; its log goes on with version 6 where 5 is due",
+    ),
+    "a foreign entry come and gone": (
+        lambda client, keys: client.xdel(keys.log("b"), client.xadd(keys.log("b"), {"x": "y"})),
+        "log",
+        "quarantined: its log once had an entry",
+    ),
+    "head and log deleted": (
+        lambda client, keys: client.delete(keys.head("b"), keys.log("b")),
+        "state",
+        "archived version 9 is above head version 0",
     ),
 }
 
 
-def _replace_last(client: redis.Redis, log: bytes) -> None:
+def _replace_last(client: redis.Redis, log: bytes, *, foreign: bool = False) -> None:
     (entry_id, fields), (before, _) = client.xrevrange(log, count=2)
     fields[b"payload"] = b'{"content": "forged"}'
     client.xdel(log, entry_id)
     client.execute_command("XSETID", log, before)
-    client.xadd(log, fields, id=entry_id)
+    client.xadd(log, fields, id="*" if foreign else entry_id)
 
 
+@pytest.mark.damage("a foreign hand in Redis")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_in_redis_is_named_and_the_other_stream_is_fine(
     archived: CommandLine, keys: Keys, change: str
@@ -136,36 +159,70 @@ def test_a_change_in_redis_is_named_and_the_other_stream_is_fine(
     assert archived("verify").code == 1
 
 
-def test_a_damaged_round_file_is_named(archived: CommandLine) -> None:
+@pytest.mark.damage("a file is cut off")
+def test_a_damaged_round_file_is_named_beside_what_it_leaves_open(archived: CommandLine) -> None:
     file = archived.archive / archived.tenant / "b" / "round_2.json"
-    file.chmod(0o600)
     file.write_bytes(file.read_bytes()[:50])
-    ((stream, kind, detail),) = findings(archived)
-    assert (stream, kind) == ("b", "damaged")
-    assert "b/round_2.json" in detail
+    answer = archived("verify", "--json")
+    assert [(item["kind"], item["path"], item["detail"]) for item in answer.json["findings"]] == [
+        ("damaged", str(file), "the file is cut off"),
+        ("gap", "", "no readable file has versions 4-6, between rounds 1 and 3"),
+    ]
+    assert f"FOUND  {archived.tenant}/b: damaged: {file}: the file is cut" in archived("verify").out
 
 
+def test_a_damaged_round_that_was_erased_is_a_note(archived: CommandLine) -> None:
+    file = archived.archive / archived.tenant / "b" / "round_2.json"
+    file.write_bytes(b"")
+    Eraser(archived.archive).round(archived.tenant, "b", 2)
+    answer = archived("verify", "--json").json
+    assert [note["kind"] for note in answer["notes"]] == ["gap"]
+    assert (answer["ok"], answer["checked"]["rounds"]) == (True, 6)
+
+
+def test_an_erased_stream_is_in_order(archived: CommandLine) -> None:
+    Eraser(archived.archive).stream(archived.tenant, "b")
+    answer = archived("verify", "--json").json
+    assert (answer["ok"], answer["notes"], answer["checked"]["rounds"]) == (True, [], 6)
+
+
+@pytest.mark.damage("a file is replaced by another stream's")
 def test_a_round_of_another_stream_is_named(archived: CommandLine) -> None:
     folder = archived.archive / archived.tenant
     target = folder / "b" / "round_3.json"
     target.unlink()
     target.write_bytes((folder / "a" / "round_3.json").read_bytes())
-    assert ("b", "archive") in [item[:2] for item in findings(archived)]
+    assert [item[:2] for item in findings(archived)] == [
+        ("a", "misplaced"),
+        ("b", "not_in_archive"),
+    ]
 
 
+@pytest.mark.damage("a file is lost")
 def test_a_missing_newest_round_file_is_named(archived: CommandLine) -> None:
     (archived.archive / archived.tenant / "b" / "round_3.json").unlink()
-    assert findings(archived) == [
-        ("b", "archive", "3 rounds were archived, the archive's newest is 2")
-    ]
+    detail = "archived is version 9, no readable file of epoch 0 reaches it"
+    assert findings(archived) == [("b", "not_in_archive", detail)]
 
 
+@pytest.mark.damage("all files are lost")
 def test_a_missing_archive_is_as_many_findings_as_streams(archived: CommandLine) -> None:
     archived.archive.rename(archived.archive.with_name("elsewhere"))
-    assert findings(archived) == [
-        (stream, "archive", "3 rounds were archived, the archive holds none")
-        for stream in ("a", "b")
+    assert [item[:2] for item in findings(archived)] == [
+        ("a", "not_in_archive"),
+        ("b", "not_in_archive"),
     ]
+
+
+@pytest.mark.damage("a link stands in the place of a folder")
+def test_a_link_in_place_of_a_folder_is_named_once_and_nothing_is_called_lost(
+    archived: CommandLine,
+) -> None:
+    folder = archived.archive / archived.tenant / "b"
+    folder.rename(archived.archive.with_name("elsewhere"))
+    folder.symlink_to(archived.archive.with_name("elsewhere"))
+    assert [item[:2] for item in findings(archived)] == [("b", "unsafe")]
+    assert [item[:2] for item in findings(archived, "b")] == [("b", "unsafe")]
 
 
 def test_a_round_published_before_the_state_knew_is_a_note(
@@ -179,6 +236,7 @@ def test_a_round_published_before_the_state_knew_is_a_note(
     assert answer.out.startswith(f"note   {archived.tenant}/b: unfinished: round 3 is published")
 
 
+@pytest.mark.damage("a file is lost")
 def test_rounds_of_a_stream_redis_has_forgotten_are_checked_too(
     archived: CommandLine, keys: Keys
 ) -> None:
@@ -189,8 +247,23 @@ def test_rounds_of_a_stream_redis_has_forgotten_are_checked_too(
     assert answer["ok"]
     assert answer["checked"] == {"streams": 2, "events": 4, "rounds": 6}
     assert archived("verify", "b").code == 0
-    (archived.archive / archived.tenant / "b" / "round_2.json").unlink()
+    folder = archived.archive / archived.tenant / "b"
+    (folder / "round_1.json").unlink()
     assert archived("verify").code == 0, "rotation may have taken it"
+    (folder / "round_1.json").write_bytes((folder / "round_2.json").read_bytes())
+    assert [item[1] for item in findings(archived)] == ["duplicate", "misnumbered"]
+    assert [item[1] for item in findings(archived, "b")] == ["duplicate", "misnumbered"]
+
+
+@pytest.mark.damage("a stream is taken from the list")
+def test_a_stream_that_is_archived_and_not_listed_is_checked_whole(
+    archived: CommandLine, keys: Keys
+) -> None:
+    with archived.server.admin() as client:
+        client.zrem(keys.streams, "b")
+        assert archived("verify", "--json").json["checked"]["events"] == 13
+        client.delete(keys.log("b"))
+    assert [item[:2] for item in findings(archived)] == [("b", "log")]
 
 
 def test_a_stream_nobody_knows_is_a_no(archived: CommandLine) -> None:
@@ -198,10 +271,17 @@ def test_a_stream_nobody_knows_is_a_no(archived: CommandLine) -> None:
     assert (answer.code, answer.json["error"]["kind"]) == (1, "StreamNotFound")
 
 
-def test_a_listed_stream_without_anything_is_named(archived: CommandLine, keys: Keys) -> None:
+@pytest.mark.damage("foreign names among the streams")
+def test_listed_streams_without_anything_and_names_that_are_none_are_named(
+    archived: CommandLine, keys: Keys
+) -> None:
     with archived.server.admin() as client:
-        client.zadd(keys.streams, {"ghost": 1})
-    assert findings(archived) == [("ghost", "state", "is listed, and has no head and no log")]
+        client.zadd(keys.streams, {"ghost": 1, b"\xff": 2, b"": 3})
+    assert findings(archived) == [
+        ("", "state", "b'' is listed among the streams, and is no stream's name"),
+        ("", "state", r"b'\xff' is listed among the streams, and is no stream's name"),
+        ("ghost", "state", "is listed, and has no head, no log and no state"),
+    ]
 
 
 def test_a_redis_that_takes_no_writes_can_be_verified(archived: CommandLine) -> None:

@@ -9,16 +9,21 @@ from pathlib import Path
 import pytest
 
 from support.redis_server import REDIS_7, REDIS_62
+from support.verified import verified
 from support.workshop import Workshop
 
 
 @pytest.fixture
-async def shop(server, tenant: str, tmp_path: Path) -> AsyncIterator[Workshop]:
-    """A worker's components on one tenant of the newest shared server."""
+async def shop(
+    server, request: pytest.FixtureRequest, tenant: str, tmp_path: Path
+) -> AsyncIterator[Workshop]:
+    """A worker's components on one tenant of the newest shared server, verified in the end."""
     async with AsyncExitStack() as stack:
         client = server.client()
         stack.push_async_callback(client.aclose)
-        yield Workshop(client, tenant, tmp_path / "rounds", stack)
+        workshop = Workshop(client, tenant, tmp_path / "rounds", stack)
+        yield workshop
+        await verified(workshop, request)
 
 
 @pytest.fixture(params=[REDIS_7, REDIS_62])
@@ -29,4 +34,6 @@ async def every_shop(
     async with AsyncExitStack() as stack:
         client = servers.get(request.param).client()
         stack.push_async_callback(client.aclose)
-        yield Workshop(client, tenant, tmp_path / "rounds", stack)
+        workshop = Workshop(client, tenant, tmp_path / "rounds", stack)
+        yield workshop
+        await verified(workshop, request)

@@ -140,6 +140,7 @@ async def test_on_a_full_disk_nothing_leaves_redis(shop: Workshop):
     assert len(await shop.raw_log("s")) == 90
 
 
+@pytest.mark.damage("one log has a foreign entry, another lacks one of ours")
 async def test_an_idle_stream_that_is_damaged_does_not_end_the_janitors_round(shop: Workshop):
     for stream in ("a", "b", "c", "d"):
         await archived(shop, stream, 1)

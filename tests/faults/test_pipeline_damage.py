@@ -70,6 +70,7 @@ async def begin(shop: Workshop) -> None:
     await shop.sequence()
 
 
+@pytest.mark.damage("one of the stream's keys is damaged")
 @pytest.mark.parametrize("damage", [*HEADS, *LOGS])
 async def test_the_sequencer_leaves_the_damaged_stream_out(every_shop: Workshop, damage: Damage):
     shop = every_shop
@@ -85,6 +86,7 @@ async def test_the_sequencer_leaves_the_damaged_stream_out(every_shop: Workshop,
     assert await shop.client.xlen(shop.store().keys.inbox) == 1
 
 
+@pytest.mark.damage("state is left of a stream without head and log")
 @pytest.mark.parametrize("known", [False, True], ids=["new to it", "known to it"])
 async def test_a_stream_that_vanished_does_not_begin_anew_below_what_is_archived(
     every_shop: Workshop, known: bool
@@ -123,6 +125,7 @@ async def test_a_stream_that_vanished_with_its_state_begins_anew(every_shop: Wor
     assert [(r.round, r.epoch) for r in shop.records("bad")] == [(1, 0), (2, 1)]
 
 
+@pytest.mark.damage("one of the stream's keys is damaged")
 @pytest.mark.parametrize("damage", [*HEADS, *LOGS])
 async def test_an_append_to_a_damaged_stream_fails_alone(every_shop: Workshop, damage: Damage):
     shop = every_shop
@@ -135,6 +138,7 @@ async def test_an_append_to_a_damaged_stream_fails_alone(every_shop: Workshop, d
     assert await store.append("good", [Event("llm.call")]) == 4
 
 
+@pytest.mark.damage("one of the stream's keys is damaged")
 @pytest.mark.parametrize("damage", [*HEADS, *STATES, *LOGS, foreign_entry_inside])
 async def test_the_archiver_names_the_damaged_stream_and_archives_the_others(
     every_shop: Workshop, damage: Damage
@@ -150,6 +154,7 @@ async def test_the_archiver_names_the_damaged_stream_and_archives_the_others(
     assert facts.blocked is None
 
 
+@pytest.mark.damage("one of the stream's keys is damaged")
 @pytest.mark.parametrize("damage", [*STATES, head_of_another_type, head_that_is_no_id])
 async def test_the_janitor_goes_past_a_damaged_stream(every_shop: Workshop, damage: Damage):
     shop = every_shop
@@ -162,6 +167,7 @@ async def test_the_janitor_goes_past_a_damaged_stream(every_shop: Workshop, dama
     assert shop.rounds("good") == [1]
 
 
+@pytest.mark.damage("one of the stream's keys is damaged")
 @pytest.mark.parametrize("damage", [*STATES, head_of_another_type, head_that_is_no_id])
 async def test_compaction_of_a_damaged_stream_is_refused(every_shop: Workshop, damage: Damage):
     shop = every_shop
@@ -172,6 +178,7 @@ async def test_compaction_of_a_damaged_stream_is_refused(every_shop: Workshop, d
         await shop.compactor(threshold=1, keep_recent=0).compact("bad", force=True)
 
 
+@pytest.mark.damage("what is no name is listed among the streams")
 async def test_names_that_are_no_text_among_the_streams_harm_nobody(every_shop: Workshop):
     shop = every_shop
     await begin(shop)
@@ -196,6 +203,7 @@ async def test_a_feed_entry_by_somebody_else_is_passed_over(every_shop: Workshop
     assert (await shop.client.xpending(keys.feed, "archivers"))["pending"] == 0
 
 
+@pytest.mark.damage("the summaries key holds another type")
 async def test_a_summary_that_cannot_be_stored_lets_no_event_go(every_shop: Workshop):
     """EXEC does not roll back: the trim must not happen beside a push that failed."""
     shop = every_shop

@@ -55,6 +55,7 @@ async def quarantine(shop: Workshop, entries: int) -> None:
         await shop.xadd("hurt", "x")
 
 
+@pytest.mark.damage("a quarantined stream holds entries up")
 async def test_an_entry_that_has_to_stay_never_becomes_poison(shop: Workshop):
     """Workers come and go by SIGKILL for months; the entry they all met first is innocent."""
     await quarantine(shop, 2)
@@ -69,6 +70,7 @@ async def test_an_entry_that_has_to_stay_never_becomes_poison(shop: Workshop):
     assert list(await shop.client.hgetall(keys.attempts)) == [b"holder"]
 
 
+@pytest.mark.damage("a quarantined stream holds entries up")
 async def test_poison_behind_many_that_have_to_stay_is_found(shop: Workshop, deadly):
     await quarantine(shop, 9)
     await shop.xadd("s", "x", {"poison": True})
@@ -126,7 +128,10 @@ async def test_a_failing_network_makes_nobody_poison(server, shop: Workshop):
     assert await shop.store().stream_version("s") == 1
 
 
-@pytest.mark.parametrize("stays", ["dead stream full", "quarantined"])
+@pytest.mark.parametrize(
+    "stays",
+    ["dead stream full", pytest.param("quarantined", marks=pytest.mark.damage("a foreign entry"))],
+)
 async def test_at_rest_entries_that_stay_cost_nothing(shop: Workshop, stays: str):
     """Waiting before them would return at once: a loop as fast as Redis answers."""
     if stays == "quarantined":
@@ -158,6 +163,7 @@ async def test_what_stayed_is_taken_up_again_once_there_is_room(shop: Workshop):
     assert await shop.store().stream_version("s") == 1
 
 
+@pytest.mark.damage("a quarantined stream holds entries up")
 async def test_a_long_pass_that_commits_nothing_keeps_its_lease(shop: Workshop):
     await quarantine(shop, 30)
     sequencer = shop.sequencer(page=PagePolicy(entries=1))

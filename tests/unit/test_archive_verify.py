@@ -1,25 +1,25 @@
-"""The promises of the archive and of a stream, checked on facts and on files."""
+"""The promises about a stream in Redis and the archive beside it, checked on plain facts."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from archive import FileArchiveWriter, RoundRecord
-from archive.erase import Eraser
-from archive.layout import TEMP_PREFIX
 from archive.publication import StoredRound
 from archive.record import RoundIdentity
-from archive.survey import Survey
-from archive.verify import StreamFacts, StreamState, check_rounds, check_stream
-from archive.verify_files import check_archive, stored_rounds
-from archive.volume import Volume
+from archive.verify import LiveStream, check_archived, check_stream, comparable_rounds
+from streams.state import StreamState
 
-DAY_NS = 24 * 3_600_000_000_000
+HEALTHY = LiveStream(
+    stream="s",
+    head=50,
+    state=StreamState(
+        archived_version=40, rounds=4, compacted_version=20, compacting_to=30, forgotten_version=5
+    ),
+    entries=30,
+    summaries=((6, 10), (11, 20)),
+)
 
 
 def stored(number: int, first: int, last: int, *, epoch: int = 0, digest: str = "") -> StoredRound:
@@ -27,182 +27,117 @@ def stored(number: int, first: int, last: int, *, epoch: int = 0, digest: str = 
     return StoredRound(number, identity, epoch, ended_us=number)
 
 
-HEALTHY = StreamFacts(
-    stream="s",
-    head=50,
-    log_first=21,
-    log_last=50,
-    log_length=30,
-    state=StreamState(
-        archived_version=40, rounds=4, compacted_version=20, compacting_to=20, forgotten_version=5
-    ),
-    summaries=((6, 10), (11, 20)),
-    archived=(stored(3, 21, 30), stored(4, 31, 40)),
-    digests={(21, 30): "03" * 32, (31, 40): "04" * 32},
-)
+def erased(number: int, first: int = 0, last: int = 0) -> StoredRound:
+    """A tombstone; of a round that was damaged already, it doesn't know the versions."""
+    return StoredRound(number, RoundIdentity("s", first, last, ""), erased=True)
 
 
-def test_a_healthy_stream_has_no_finding():
-    assert check_stream(HEALTHY) == []
-
-
-def test_a_new_stream_has_no_finding():
-    assert check_stream(StreamFacts("s", 3, 1, 3, 3)) == []
-
-
-def test_a_retired_stream_has_no_finding():
-    state = StreamState(archived_version=50, rounds=5, compacted_version=50, forgotten_version=50)
-    assert check_stream(StreamFacts("s", 50, 0, 0, 0, state)) == []
-
-
-def broken_state(**changes: int) -> StreamFacts:
+def state(**changes: int) -> LiveStream:
     return replace(HEALTHY, state=replace(HEALTHY.state, **changes))
 
 
 @pytest.mark.parametrize(
-    ("facts", "kind"),
+    "live",
     [
-        (replace(HEALTHY, log_length=29), "log"),
-        (replace(HEALTHY, log_length=0, log_first=0, log_last=0), "log"),
-        (replace(HEALTHY, log_last=51), "log"),
-        (replace(HEALTHY, log_first=20), "log"),
-        (replace(HEALTHY, log_breaks=(25,)), "log"),
-        (broken_state(archived_version=19), "state"),
-        (broken_state(forgotten_version=21), "state"),
-        (broken_state(compacting_to=41), "state"),
-        (broken_state(archived_version=60), "state"),
-        (replace(HEALTHY, summaries=()), "summaries"),
-        (replace(HEALTHY, summaries=((6, 10), (12, 20))), "summaries"),
-        (replace(HEALTHY, summaries=((6, 10), (10, 20))), "summaries"),
-        (replace(HEALTHY, summaries=((5, 10), (11, 20))), "summaries"),
-        (replace(HEALTHY, archived=()), "not_in_archive"),
-        (replace(HEALTHY, archived=(stored(3, 21, 30),)), "not_in_archive"),
-        (replace(HEALTHY, digests={(31, 40): "ff" * 32}), "digest_mismatch"),
+        HEALTHY,
+        state(compacting_to=0),
+        LiveStream("s", 3, StreamState(), 3),
+        replace(HEALTHY, summaries=None),
+        LiveStream("s", 50, StreamState(50, 5, 0, 50, 0, 50), 0),
+        LiveStream("s", 50, StreamState(50, 5, 0, 50, 0, 20), 0, ((21, 50),)),
     ],
+    ids=["busy", "idle", "new", "summaries unread", "retired and forgotten", "retired"],
 )
-def test_a_broken_promise_is_found(facts, kind):
-    assert kind in [finding.kind for finding in check_stream(facts)]
-
-
-def test_a_round_published_before_the_state_advanced_is_no_finding():
-    assert check_stream(replace(HEALTHY, archived=(stored(4, 31, 40), stored(5, 41, 50)))) == []
-
-
-def test_where_the_archive_was_not_looked_at_nothing_is_said_about_it():
-    assert check_stream(replace(HEALTHY, archived=None)) == []
-
-
-def kinds(rounds: list[StoredRound]) -> list[str]:
-    return [finding.kind for finding in check_rounds("s", rounds)]
+def test_a_healthy_stream_has_no_finding(live: LiveStream) -> None:
+    assert check_stream(live) == []
 
 
 @pytest.mark.parametrize(
-    ("rounds", "found"),
+    ("live", "kind", "says"),
     [
-        ([stored(1, 1, 10), stored(2, 11, 20)], []),
-        ([stored(7, 61, 70), stored(8, 71, 80)], []),
-        ([stored(4, 1, 10), stored(2, 11, 20)], []),
-        ([stored(1, 1, 10), stored(3, 21, 30)], ["gap"]),
-        ([stored(1, 1, 10), stored(2, 10, 20)], ["overlap"]),
-        ([stored(1, 1, 10), stored(2, 1, 10, digest="01" * 32)], ["duplicate"]),
-        ([stored(1, 1, 10), stored(2, 5, 9, epoch=1)], ["fork"]),
-        ([stored(1, 1, 10, digest="xyz")], ["bad_digest"]),
-        ([StoredRound(1, None), stored(2, 11, 20)], []),
-        ([StoredRound(1, RoundIdentity("s", 0, 0, ""))], []),
-        ([replace(stored(1, 1, 10), erased=True), stored(9, 81, 90)], []),
+        (replace(HEALTHY, entries=29), "log", "holds 29 events, head and state promise 30"),
+        (replace(HEALTHY, entries=0), "log", "holds 0 events, head and state promise 30"),
+        (state(archived_version=19, compacting_to=0), "state", "compacted version 20 is above"),
+        (state(forgotten_version=21), "state", "forgotten version 21 is above compacted"),
+        (state(archived_version=60), "state", "archived version 60 is above head version 50"),
+        (state(compacting_to=41), "state", "compaction to version 41 is under way, outside 21-40"),
+        (state(compacting_to=20), "state", "compaction to version 20 is under way, outside 21-40"),
+        (replace(HEALTHY, summaries=()), "summaries", "end at version 5, compacted is 20"),
+        (replace(HEALTHY, summaries=((6, 10), (12, 20))), "summaries", "12-20 stands where"),
+        (replace(HEALTHY, summaries=((6, 10), (10, 20))), "summaries", "10-20 stands where"),
+        (replace(HEALTHY, summaries=((5, 10), (11, 20))), "summaries", "5-10 stands where"),
     ],
 )
-def test_rounds_of_a_stream_follow_each_other_within_an_epoch(rounds, found):
-    assert kinds(rounds) == found
+def test_keys_that_contradict_each_other_are_named(live: LiveStream, kind: str, says: str) -> None:
+    found = check_stream(live)
+    assert (found[0].kind, found[0].is_note) == (kind, False)
+    assert says in found[0].detail
 
 
-def test_a_fork_is_worth_knowing_and_no_damage():
-    (finding,) = check_rounds("s", [stored(1, 1, 10), stored(2, 5, 9, epoch=1)])
-    assert finding.level == "note"
+def test_trouble_inside_the_log_is_one_finding_with_its_wrong_length() -> None:
+    (finding,) = check_stream(replace(HEALTHY, entries=29), "version 31 is missing")
+    assert finding.detail == (
+        "quarantined: its log holds 29 events, head and state promise 30; version 31 is missing"
+    )
+    (finding,) = check_stream(HEALTHY, "version 31 is missing")
+    assert finding.detail == "quarantined: version 31 is missing"
 
 
-def record(number: int, stream: str = "s") -> RoundRecord:
-    return RoundRecord(
-        number,
-        "fix",
-        "x",
-        stream_id=stream,
-        tenant_id="default",
-        first_version=number * 10 - 9,
-        last_version=number * 10,
-        events_digest=f"{number:02d}" * 32,
+def archived(*rounds: StoredRound, live: LiveStream = HEALTHY) -> list[tuple[str, bool]]:
+    return [(each.kind, each.is_note) for each in check_archived(live, rounds, {})]
+
+
+def test_the_archive_reaches_the_archived_version() -> None:
+    assert archived(stored(3, 21, 30), stored(4, 31, 40)) == []
+    assert archived(stored(3, 21, 30)) == [("not_in_archive", False)]
+    assert archived() == [("not_in_archive", False)]
+    assert archived(live=LiveStream("s", 3, StreamState(), 3)) == []
+
+
+def test_a_round_of_another_epoch_or_stream_does_not_stand_in_for_a_lost_one() -> None:
+    other = replace(stored(4, 31, 40), identity=RoundIdentity("other", 31, 40, "x"))
+    assert archived(stored(3, 31, 40, epoch=1)) == [("not_in_archive", False)]
+    assert archived(other) == [("not_in_archive", False)]
+
+
+def test_the_newest_round_may_have_rotated_away_where_another_life_filled_the_folder() -> None:
+    """Two clusters on one volume: the idle one's rounds are the oldest."""
+    assert archived(stored(203, 901, 910, epoch=1), stored(204, 911, 920, epoch=1)) == []
+
+
+def test_the_newest_round_may_have_been_erased_when_it_was_damaged() -> None:
+    assert archived(stored(3, 21, 30), erased(4)) == []
+    assert archived(erased(2), stored(3, 21, 30)) == [("not_in_archive", False)]
+
+
+def test_a_tombstone_counts_as_its_round() -> None:
+    assert archived(stored(3, 21, 30), erased(4, 31, 40)) == []
+
+
+def test_rounds_the_state_does_not_know_yet_are_worth_a_note() -> None:
+    assert archived(stored(4, 31, 40), stored(5, 41, 50)) == [("unfinished", True)]
+    reset = LiveStream("s", 0, StreamState(), 0)
+    assert archived(stored(1, 1, 10), live=reset) == [("unfinished", True)]
+
+
+def test_a_round_is_made_of_the_events_of_the_log() -> None:
+    rounds = [stored(3, 21, 30), stored(4, 31, 40)]
+    digests = {(21, 30): "03" * 32, (31, 40): "ff" * 32}
+    (finding,) = check_archived(HEALTHY, rounds, digests)
+    assert (finding.kind, finding.detail) == (
+        "digest_mismatch",
+        "round 4 isn't made of the events 31-40 of the log",
     )
 
 
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    FileArchiveWriter(tmp_path).record_many([record(n, s) for s in ("s", "T/u") for n in (1, 2, 3)])
-    return tmp_path
-
-
-def check(archive: Path, *streams: str) -> list[tuple[str, str]]:
-    now = (archive / "default").stat().st_mtime_ns
-    found = check_archive(Survey(Volume(archive)), now_ns=now, streams=streams)
-    return [(finding.kind, finding.path or finding.stream) for finding in found]
-
-
-def test_a_healthy_archive_has_no_finding(archive):
-    Eraser(archive).round("default", "s", 2)
-    assert check(archive) == []
-
-
-def test_a_rotated_archive_has_no_finding(tmp_path):
-    writer = FileArchiveWriter(tmp_path, max_rounds=2)
-    writer.record_many([record(number) for number in range(1, 8)])
-    assert check(tmp_path) == []
-
-
-def test_a_lost_round_is_found_as_a_gap(archive):
-    (archive / "default/s/round_2.json").unlink()
-    assert check(archive) == [("gap", "s")]
-
-
-def test_a_damaged_round_is_found_by_name_beside_the_gap_it_leaves(archive):
-    (archive / "default/s/round_2.json").write_bytes(b"")
-    assert check(archive) == [("damaged", f"{archive}/default/s/round_2.json"), ("gap", "s")]
-
-
-def test_files_moved_by_hand_are_found(archive):
-    folder = archive / "default/s"
-    shutil.copy(folder / "round_3.json", folder / "round_4.json")
-    assert check(archive, "s") == [("misnumbered", "default/s/round_4.json"), ("duplicate", "s")]
-
-
-def test_a_round_in_another_streams_folder_is_found(archive):
-    (archive / "default/v").mkdir()
-    shutil.copy(archive / "default/s/round_1.json", archive / "default/v/round_1.json")
-    assert check(archive) == [("misplaced", "default/v/round_1.json")]
-
-
-def test_a_link_is_found(archive):
-    (archive / "default/w").symlink_to(archive / "default/s")
-    assert check(archive) == [("unsafe", f"{archive}/default/w")]
-
-
-def test_leftovers_of_dead_workers_are_noted_and_those_of_living_ones_are_not(archive):
-    for name, age_days in (("old", 2), ("young", 0)):
-        path = archive / f"default/s/{TEMP_PREFIX}{name}"
-        path.write_bytes(b"{")
-        moment = (archive / "default").stat().st_mtime_ns - age_days * DAY_NS
-        os.utime(path, ns=(moment, moment))
-    assert check(archive) == [("leftover", f"default/s/{TEMP_PREFIX}old")]
-
-
-def test_one_stream_alone_can_be_checked(archive):
-    (archive / "default/s/round_2.json").unlink()
-    assert check(archive, "T/u") == []
-
-
-def test_what_the_archive_holds_of_a_stream_is_given_for_the_check_with_redis(archive):
-    Eraser(archive).round("default", "T/u", 1)
-    rounds = stored_rounds(Survey(Volume(archive)), "T/u")
-    assert [(r.round, r.first_version, r.last_version, r.erased) for r in rounds] == [
-        (3, 21, 30, False),
-        (2, 11, 20, False),
-        (1, 1, 10, True),
+def test_only_rounds_of_this_life_whose_events_are_all_in_the_log_are_compared_with_it() -> None:
+    rounds = [
+        stored(2, 11, 20),
+        stored(3, 21, 30),
+        stored(9, 21, 30, epoch=1),
+        stored(4, 31, 40),
+        stored(5, 41, 50),
+        stored(6, 21, 40, digest=f"content:{'a' * 64}"),
+        StoredRound(7, None),
     ]
+    assert [each.round for each in comparable_rounds(HEALTHY, rounds)] == [3, 4]

@@ -13,9 +13,9 @@ from worker.exit_codes import ExitCode
 from worker.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
+    from archive.verify import Finding
     from streams.redis_store import RedisEventStore
     from worker.settings.load import Settings
-    from worker.verify_rules import Finding
     from worker.verifying import Checked, Verifier
 
 
@@ -55,20 +55,28 @@ class _Result:
     """What was found and looked at, of all tenants."""
 
     as_json: bool
-    findings: list[Finding] = field(default_factory=list)
-    notes: list[Finding] = field(default_factory=list)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    notes: list[dict[str, str]] = field(default_factory=list)
     streams: int = 0
     events: int = 0
     rounds: int = 0
 
-    def add(self, finding: Finding) -> None:
+    def add(self, tenant: str, finding: Finding) -> None:
         """Keep a finding, and show it at once where a person waits."""
-        (self.notes if finding.is_note else self.findings).append(finding)
+        told = {
+            "tenant": tenant,
+            "stream": finding.stream,
+            "kind": finding.kind,
+            "path": finding.path,
+            "detail": finding.detail,
+        }
+        (self.notes if finding.is_note else self.findings).append(told)
         if not self.as_json:
             mark = "note" if finding.is_note else "FOUND"
             color = "yellow" if finding.is_note else "red"
-            where = f"{finding.tenant}/{finding.stream}" if finding.stream else finding.tenant
-            text = output.visible_line(f"{where}: {finding.kind}: {finding.detail}")
+            where = f"{tenant}/{finding.stream}" if finding.stream else tenant
+            file = f"{finding.path}: " if finding.path not in finding.detail else ""
+            text = output.visible_line(f"{where}: {finding.kind}: {file}{finding.detail}")
             output.write(f"{output.paint(f'{mark:<5}', fg=color)}  {text}")
 
     def count(self, checked: Checked) -> None:
@@ -82,8 +90,8 @@ class _Result:
         return {
             "ok": not self.findings,
             "checked": {"streams": self.streams, "events": self.events, "rounds": self.rounds},
-            "findings": [_as_json(finding) for finding in sorted(self.findings)],
-            "notes": [_as_json(finding) for finding in sorted(self.notes)],
+            "findings": _in_order(self.findings),
+            "notes": _in_order(self.notes),
         }
 
     def in_words(self) -> str:
@@ -99,18 +107,18 @@ class _Result:
 async def _check(
     store: RedisEventStore, settings: Settings, stream: str | None, result: _Result
 ) -> None:
-    from archive.reader import FileArchiveReader
+    from archive.survey import Survey
+    from archive.volume import Volume
     from worker.verifying import Verifier
 
-    reader = FileArchiveReader(settings.archive.dir, tenants=(store.tenant,))
-    verifier = Verifier(store, reader)
+    verifier = Verifier(store, Survey(Volume(settings.archive.dir), [store.tenant]))
     before = len(result.findings)
     if stream is not None:
         for finding in await verifier.verify_stream(stream):
-            result.add(finding)
+            result.add(store.tenant, finding)
     else:
         async for finding in verifier.verify():
-            result.add(finding)
+            result.add(store.tenant, finding)
         await _note(verifier, len(result.findings) - before, store.clock())
     result.count(verifier.checked)
 
@@ -125,10 +133,5 @@ async def _note(verifier: Verifier, findings: int, now_ms: int) -> None:
         output.tell(output.visible_line(f"The result isn't kept for the metrics: {exc}"))
 
 
-def _as_json(finding: Finding) -> dict[str, str]:
-    return {
-        "tenant": finding.tenant,
-        "stream": finding.stream,
-        "kind": finding.kind,
-        "detail": finding.detail,
-    }
+def _in_order(findings: list[dict[str, str]]) -> list[dict[str, str]]:
+    return sorted(findings, key=lambda finding: tuple(finding.values()))
