@@ -111,9 +111,7 @@ class Runner:
         if kind:
             self._redis_failed(kind)
         self._readiness.fails(part.name, str(exc))
-        # An outage of Redis is one cause, however many parts miss it; a denied command is not.
-        shared = kind not in ("", "auth", "other")
-        cause = f"redis {kind}" if shared else f"{part.name} {type(exc).__name__} {kind}"
+        cause = _cause(part, exc, kind)
         if told := self._limiter.failed(cause):
             facts = fields(part=part.name, error=str(exc), kind=kind, repeats=told.repeats)
             _log.warning("a part can't go on", extra=facts)
@@ -127,6 +125,14 @@ class Runner:
         if cause and (told := self._limiter.recovered(cause)):
             facts = fields(part=part.name, after_s=round(told.seconds, 1), failures=told.repeats)
             _log.info("a part goes on", extra=facts)
+
+
+def _cause(part: Part, exc: AresError, kind: str) -> str:
+    """What counts as the same failure: one outage of Redis, however many parts miss it."""
+    if not kind:
+        return f"{part.name} {type(exc).__name__}"
+    # Denied is said of a password, which ails all, or of a command, which ails those that use it.
+    return f"redis {kind} {exc}" if kind in ("auth", "other") else f"redis {kind}"
 
 
 async def pause(stop: asyncio.Event, seconds: float) -> None:

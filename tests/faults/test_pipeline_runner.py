@@ -8,7 +8,7 @@ import logging
 from ops.health import Readiness
 from ops.repeats import CauseLimiter
 from streams.backoff import Backoff
-from streams.errors import CorruptionError, StoreUnavailable
+from streams.errors import CorruptionError, StoreAccessDenied, StoreUnavailable
 from worker.runner import Runner
 
 AWAY = StoreUnavailable("away")
@@ -127,6 +127,16 @@ async def test_an_outage_of_redis_is_one_line_for_all_parts(caplog):
         await bench.run(AWAY, AWAY, name=name)
 
     assert [record.message for record in caplog.records] == ["a part can't go on"]
+
+
+async def test_a_wrong_password_is_one_line_and_a_denied_command_another(caplog):
+    bench = Bench()
+    for name in ("sequencer", "archiver"):
+        await bench.run(StoreAccessDenied("Authentication required."), name=name)
+    for command in ("xread", "xreadgroup"):
+        await bench.run(StoreAccessDenied(f"no permissions to run {command}"), name=command)
+
+    assert len(caplog.records) == 3
 
 
 async def test_what_ails_one_part_alone_is_told_for_each(caplog):
