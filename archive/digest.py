@@ -59,12 +59,11 @@ def events_digest(events: Iterable[Event]) -> str:
             _encode(event.payload),
             _encode(event.metadata) if event.metadata else "{}",
         )
-        parts: list[bytes] = []
-        for field in fields:
-            data = field.encode() if field.isascii() else field.encode("utf-8", "surrogatepass")
-            parts.append(_length(len(data)))
-            parts.append(data)
-        digest.update(b"".join(parts))
+        try:
+            encoded = [field.encode() for field in fields]
+        except UnicodeEncodeError:
+            encoded = [field.encode("utf-8", "surrogatepass") for field in fields]
+        digest.update(b"".join([part for raw in encoded for part in (_length(len(raw)), raw)]))
     return digest.hexdigest()
 
 

@@ -28,6 +28,7 @@ from .screen_rules import (
 )
 
 _ENCODED: Final = re.compile(r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))[A-Za-z0-9+/_-]{40,}={0,2}")
+_LONG_RUN: Final = re.compile(r"[A-Za-z0-9+/_-]{40}")
 _DISCORD_LIKE: Final = re.compile(r"[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
 _QUERY: Final = re.compile(r"[?&][\w-]{1,40}=")
 _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -70,12 +71,15 @@ def is_suspicious(text: str) -> bool:
     if "=" in text and _QUERY.search(text):
         return True
     lowered = text.lower()
-    return any(hint in lowered for hint in ASSIGNMENT_HINTS) or _ENCODED.search(text) is not None
+    return any(hint in lowered for hint in ASSIGNMENT_HINTS) or _LONG_RUN.search(text) is not None
 
 
 def _by_rules(text: str) -> Iterator[Credential]:
     for rule in RULES:
-        if not any(needle in text for needle in rule.needles):
+        for needle in rule.needles:
+            if needle in text:
+                break
+        else:
             continue
         group = "secret" if "secret" in rule.pattern.groupindex else 0
         for match in rule.pattern.finditer(text):

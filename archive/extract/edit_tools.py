@@ -205,7 +205,9 @@ _EDITOR_COMMANDS: Final = frozenset(
 
 def _first(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     for key in keys:
-        value = arguments.get(key)
+        if key not in arguments:
+            continue
+        value = arguments[key]
         if isinstance(value, str):
             return value
         if isinstance(value, int) and not isinstance(value, bool):

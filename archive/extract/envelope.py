@@ -29,6 +29,7 @@ _TAIL_CODES: Final = re.compile(
     r"|^(?:Process|Command) exited with (?:exit )?code:? (-?\d{1,9})\.?\s*\Z",
     re.MULTILINE,
 )
+_CODE_HINTS: Final = ("xit ", "xited with", "xit_code", "xit:", "returncode", "ommand failed")
 _CODEX_HEAD: Final = re.compile(
     r"\A(?:Chunk ID: \S*\n)?(?:Exit code: -?\d+\n)?Wall time: [^\n]*\n"
     r"(?:Process [^\n]*\n)?(?:Original token count: \d+\n)?(?:Total output lines: \d+\n)?"
@@ -78,11 +79,11 @@ def find_exit_code(text: str) -> int | None:
     """The exit code as one of the agents would write it into its output."""
     match = None
     head = text[:_WINDOW]
-    if "xit" in head or "code" in head:
+    if any(word in head for word in _CODE_HINTS):
         match = _HEAD_CODES.search(head)
     if match is None:
         tail = text[-_WINDOW:]
-        if "xit" in tail or "code" in tail:
+        if any(word in tail for word in _CODE_HINTS):
             match = _TAIL_CODES.search(tail)
     return int(match[match.lastindex or 0]) if match else None
 

@@ -130,6 +130,5 @@ def _made_by(run: ToolRun, refs: Refs) -> None:
 
 
 def _names_git(script: str) -> bool:
-    return any(word in script for word in ("git", "gh ", "glab", "hub ")) and (
-        _GIT.search(script) is not None
-    )
+    hinted = "git" in script or "gh " in script or "glab" in script or "hub " in script
+    return hinted and _GIT.search(script) is not None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from .view import RoundView
 
@@ -26,6 +26,7 @@ _WINDOWS: Final = re.compile(r"^[A-Za-z]:[\\/]")
 _ABSOLUTE_CD: Final = re.compile(
     r"(?:^|[\s;&(])(?:cd|-C|--cwd|--dir|--directory)[ =]+[\"']?(/[^\s\"';&|)]+)"
 )
+_CD_HINTS: Final = ("cd ", "-C", "--cwd", "--dir")
 _RELATIVE_CD: Final = re.compile(r"(?:^|[;&(] *)cd +[\"']?(\w[^\s\"';&|)]*)")
 _RELATIVE: Final = re.compile(r"(?<![\w/.~$-])(?:\./)?((?:[\w@.+-]+/)+[\w@.+-]+)")
 _PATH_KEYS: Final = (
@@ -40,14 +41,13 @@ UNKNOWN: Final = "\x00"
 """The directory after `cd` into something only a running shell knows."""
 
 
-def path_argument(arguments: object) -> str:
+def path_argument(arguments: Mapping[str, Any]) -> str:
     """The path among a tool's arguments, or nothing."""
-    if not hasattr(arguments, "get"):
-        return ""
     for key in _PATH_KEYS:
-        value = arguments.get(key)
-        if isinstance(value, str) and 0 < len(value) <= _LONGEST:
-            return value.removeprefix("file://")
+        if key in arguments:
+            value = arguments[key]
+            if isinstance(value, str) and 0 < len(value) <= _LONGEST:
+                return value.removeprefix("file://")
     return ""
 
 
@@ -100,7 +100,7 @@ def _candidates(view: RoundView) -> tuple[str, ...]:
     worked: set[str] = set()
     for run in view.runs:
         worked.add(run.directory)
-        if run.script:
+        if any(word in run.script for word in _CD_HINTS):
             worked.update(match[1] for match in _ABSOLUTE_CD.finditer(run.script[:4000]))
     first = view.directory.rstrip("/") or _inferred(view)
     outermost = _outermost(worked)
@@ -141,6 +141,8 @@ def _inferred(view: RoundView) -> str:
                 break
     root = min(votes, key=lambda root: (root.count("/"), root)) if votes else ""
     for run in view.runs:
+        if "cd " not in run.script[:400]:
+            continue
         for match in _RELATIVE_CD.finditer(run.script[:400]):
             root = root.removesuffix("/" + match[1].strip("/"))
     return root

@@ -149,7 +149,9 @@ def _exit_code(fields: Mapping[str, Any]) -> int | None:
     metadata = fields.get("metadata")
     for part in (fields, metadata) if isinstance(metadata, Mapping) else (fields,):
         for key in _EXIT_KEYS:
-            value = part.get(key)
+            if key not in part:
+                continue
+            value = part[key]
             if isinstance(value, int) and not isinstance(value, bool):
                 return value
             if isinstance(value, str) and _INTEGER.fullmatch(value):

@@ -55,6 +55,7 @@ _NOT_CHECKS: Final = frozenset(
 )  # fmt: skip
 _SPLIT: Final = re.compile(r"[:/._-]+")
 _SCRIPT: Final = re.compile(r"\.(?:sh|bash|zsh|ps1|mjs|cjs|js|ts|rb|py|pl)$")
+_SCRIPT_HINT: Final = re.compile(r"\.(?:/|sh|py|mjs|js|rb|php|ts)|bin/|script")
 _LABEL: Final = re.compile(r"^\[[\w:.-]{1,40}\] ?", re.MULTILINE)
 _PACKAGE: Final = re.compile(
     r"^(?:[@\w./-]{1,60} [\w:-]{1,30}(?:\$ |: )|[@\w./-]{1,60}:[\w-]{1,30}: )", re.MULTILINE
@@ -88,10 +89,7 @@ def tasks_of(words: Sequence[str]) -> list[str] | None:
 
 def may_be_script(script: str) -> bool:
     """Whether a command line may call a script of the project."""
-    return any(
-        part in script
-        for part in (".sh", "./", "bin/", "script", ".py", ".mjs", ".js", ".rb", ".php", ".ts")
-    )
+    return _SCRIPT_HINT.search(script) is not None
 
 
 def named_kind(task: str) -> CheckKind | None:

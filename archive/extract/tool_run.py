@@ -107,7 +107,7 @@ def finish_call(draft: CallDraft) -> ToolRun:
         failed = is_failed(payload)
     raw = "\n".join(outputs)
     refused = failed and _REFUSED.search(raw[:600]) is not None
-    directory = next((str(arguments[k]) for k in _DIRECTORY_KEYS if arguments.get(k)), "")
+    directory = _directory_of(arguments)
     if script or code or text:
         directory = directory or find_directory(raw)
         raw, written = unwrap(raw)
@@ -147,6 +147,13 @@ def continued_name(run: ToolRun) -> str:
         return ""
     named = run.arguments
     return next((str(named[k]) for k in _SESSION_KEYS if named.get(k) is not None), "")
+
+
+def _directory_of(arguments: Mapping[str, Any]) -> str:
+    for key in _DIRECTORY_KEYS:
+        if arguments.get(key):
+            return str(arguments[key])
+    return ""
 
 
 def _as_mapping(value: Any) -> tuple[Mapping[str, Any], str]:
