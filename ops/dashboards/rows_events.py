@@ -15,7 +15,8 @@ APPENDS: Final = row(
             "Events appended",
             [(rate("ares_events_appended_total", "door"), "{{door}}")],
             unit="ops",
-            about="Events that entered logs, by door: the SDK's append, or the inbox.",
+            about="Events that entered logs, by door: the SDK's append, counted as workers read of "
+            "it in the feed, or the inbox.",
             stacked=True,
         ),
         width=6,
@@ -28,8 +29,9 @@ APPENDS: Final = row(
                 (rate("ares_append_conflicts_total"), "conflicts"),
             ],
             unit="ops",
-            about="Transactions that appended, and appends refused because their stream had moved "
-            "on. Conflicts are normal where streams have several writers; a fifth is much.",
+            about="The workers' transactions that appended, and those that another writer of a "
+            "stream overtook: they are repeated at once. Normal where producers also append by "
+            "themselves; a fifth is much.",
             colors={"conflicts": YELLOW},
         ),
         width=6,
@@ -50,7 +52,7 @@ APPENDS: Final = row(
             [(rate("ares_append_rejections_total", "reason"), "{{reason}}")],
             unit="ops",
             about="Refused for another reason than a conflict. corrupt_stream: a quarantined "
-            "stream, see `ares-worker verify`; unknown_outcome: Redis was lost in mid-commit.",
+            "stream, see `ares-worker verify`. Producers of the SDK see their refusals themselves.",
         ),
         width=6,
     ),
