@@ -13,7 +13,10 @@ COPY streams streams
 COPY archive archive
 COPY ops ops
 COPY worker worker
-RUN /opt/ares/bin/pip install --no-cache-dir --disable-pip-version-check . \
+# In the package, for ares_build_info.
+ARG REVISION=unknown
+RUN printf '%s\n' "${REVISION}" > worker/REVISION \
+    && /opt/ares/bin/pip install --no-cache-dir --disable-pip-version-check . \
     && /opt/ares/bin/pip uninstall --yes --disable-pip-version-check pip
 
 FROM ${PYTHON_IMAGE}

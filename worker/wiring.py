@@ -39,6 +39,7 @@ from .pipeline import TenantPipeline
 from .probe import EVICTION, REDIS, VOLUME, Probe
 from .reporter import TenantReporter
 from .retirement import Retirement, RetirementPolicy
+from .revision import revision
 from .rounds import RoundLimits
 from .runner import Runner
 from .sealing import SegmentSealer, load_redactor
@@ -68,7 +69,7 @@ def build_worker(settings: Settings) -> BuiltWorker:
     Raises `SettingsError` for what only shows now: a secret's file, a summarizer's name.
     """
     client = open_client(settings.redis.read_url(), settings.redis.connection_options())
-    metrics = Metrics(version=metadata.version("ares-worker"))
+    metrics = Metrics(version=metadata.version("ares-worker"), revision=revision())
     pipelines = [_pipeline(client, tenant, settings, metrics) for tenant in settings.tenants]
     metrics.process.inflight(lambda: sum(pipeline.in_hand for pipeline in pipelines))
     parts = [part.name for pipeline in pipelines for part in pipeline.parts()]

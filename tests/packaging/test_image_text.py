@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import tomllib
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support.chart import ROOT, needed, objects, pods
+from worker.revision import revision
 from worker.settings.model import Settings
 from worker.settings.types import parse_duration
 
@@ -45,6 +50,20 @@ def test_the_image_holds_every_package_of_the_wheel_and_nothing_else() -> None:
     assert packages | {"pyproject.toml"} == copied
     assert set(let_through) == packages | {"pyproject.toml", "README.md", "LICENSE"}
     assert all((ROOT / name).exists() for name in let_through)
+
+
+def test_the_build_leaves_its_revision_where_the_worker_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (install,) = [run for run in instructions("RUN") if "pip install" in run]
+    (tmp_path / "worker").mkdir()
+    assert revision() == "unknown"
+
+    leave = install.partition("&&")[0]
+    subprocess.run(["sh", "-c", leave], cwd=tmp_path, env={"REVISION": "3f2a"}, check=True)
+    monkeypatch.setattr(resources, "files", lambda package: tmp_path / package)
+
+    assert revision() == "3f2a"
 
 
 def test_its_base_can_be_pinned_by_digest_and_has_no_floating_tag() -> None:
