@@ -223,6 +223,7 @@ class StreamBatch:
         plan = plan_publication(record, highest=record.round, stored=theirs)
         if isinstance(plan, Found):
             self._found.append(name)
+            self.numbers.append(record.round)  # rotation must not take a later one before it
             return _published(plan.stored, "found")
         return PublicationConflict(record.stream_id, record.round, record.round)
 

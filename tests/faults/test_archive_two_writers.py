@@ -33,7 +33,9 @@ OURS = RoundRecord(
 STEPS = ["names", "create", "write", "sync", "link"]
 
 
-def interrupted(tmp_path: Path, step: str, meanwhile: Callable[[], object]) -> FileArchiveWriter:
+def interrupted(
+    tmp_path: Path, step: str, meanwhile: Callable[[], object], max_rounds: int = 200
+) -> FileArchiveWriter:
     """A writer that is stopped at its first `step` until `meanwhile` has run."""
     pending = [meanwhile]
 
@@ -41,7 +43,7 @@ def interrupted(tmp_path: Path, step: str, meanwhile: Callable[[], object]) -> F
         if name == step and pending:
             pending.pop()()
 
-    return FileArchiveWriter(tmp_path, disk=FaultyDisk(hook))
+    return FileArchiveWriter(tmp_path, max_rounds, disk=FaultyDisk(hook))
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -75,6 +77,19 @@ def test_in_a_batch_what_follows_a_round_lost_to_another_writer_is_not_written(t
     results = writer.record_many([OURS, later])
     assert [type(result) for result in results] == [PublicationConflict] * 2
     assert [p.name for p in (tmp_path / "default/s").iterdir()] == ["round_1.json"]
+
+
+def test_rounds_another_writer_published_meanwhile_rotate_away_before_later_ones(tmp_path):
+    """Else a gap would open between them and the rounds that stay."""
+    batch = [
+        replace(OURS, round=n, first_version=n, last_version=n, events_digest=f"{n:02d}" * 32)
+        for n in range(1, 7)
+    ]
+    other = FileArchiveWriter(tmp_path, 0)
+    writer = interrupted(tmp_path, "link", lambda: other.record_many(batch[:3]), max_rounds=2)
+    results = writer.record_many(batch)
+    assert [result.how for result in results] == ["found"] * 3 + ["written"] * 3
+    assert FileArchiveReader(tmp_path).list("s") == [5, 6]
 
 
 def as_somebody(user: int, action: Callable[[], object]) -> None:
