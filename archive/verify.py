@@ -173,7 +173,7 @@ def _check_reach(live: LiveStream, rounds: Sequence[StoredRound]) -> Iterator[Fi
     if newest is not None and reached > version:
         detail = (
             f"round {newest.round} is published up to version {reached}, archived is {version}:"
-            " the next worker takes note of it, unless Redis was restored"
+            " a worker has yet to take note of it, or the stream began anew in Redis"
         )
         yield Finding("unfinished", live.stream, detail, is_note=True)
 

@@ -1,0 +1,130 @@
+"""`verify` beside a busy fleet: what is true is found in every pass, and nothing that isn't."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+
+from archive.erase import Eraser
+from archive.failures import RoundNotFound
+from archive.survey import Survey
+from archive.volume import Volume
+from archive.writer import FileArchiveWriter
+from streams.keys import Keys
+from support.waiting import eventually
+from support.workshop import Workshop, drain
+from worker.compactor import Compactor
+from worker.retirement import RetirementPolicy
+from worker.verifying import Verifier
+
+PASSES = 10
+STREAMS = [f"s{number}" for number in range(6)]
+IDLE = RetirementPolicy(stream_ttl_ms=4_000, forget_after_ms=9_000)
+
+
+class Fleet:
+    """Two workers and a producer: rounds rotate away, streams fall idle, are forgotten and wake."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self.shop = shop
+        self.done: set[str] = set()
+        self._chance = random.Random(7)
+        self._stop = asyncio.Event()
+
+    async def __aenter__(self) -> Fleet:
+        sequencer, janitor = self.shop.sequencer(), self.shop.janitor(idle=IDLE)
+        works: list[Callable[[], Awaitable[object]]] = [
+            self._produce(), sequencer.run_once, self._tidy(janitor), self._erase(),
+        ]  # fmt: skip
+        for name in ("one", "two"):
+            writer = FileArchiveWriter(self.shop.directory, 3, tenant=self.shop.tenant)
+            works.append(self.shop.archiver(name, writer=writer).run_once)
+            compactor = self.shop.compactor(
+                threshold=4, keep_recent=1, max_summaries=2, summary_ttl_ms=2_000
+            )
+            works.append(self._compact(compactor))
+        self._tasks = [asyncio.create_task(self._loop(work)) for work in works]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop.set()
+        await asyncio.gather(*self._tasks)
+
+    async def _loop(self, work: Callable[[], Awaitable[object]]) -> None:
+        while not self._stop.is_set():
+            await work()
+            await asyncio.sleep(0)
+
+    def _produce(self) -> Callable[[], Awaitable[None]]:
+        turns = itertools.count()
+
+        async def produce() -> None:
+            """Two streams at a time, the others idle: each for long enough to be forgotten."""
+            turn = next(turns)
+            for stream in (turn // 20, turn // 20 + 1):
+                await self.shop.xadd_rounds(STREAMS[stream % len(STREAMS)], 1)
+            self.shop.clock.forward(200)
+            await eventually(self._inbox_is_short)
+
+        return produce
+
+    async def _inbox_is_short(self) -> bool:
+        return await self.shop.client.xlen(Keys(self.shop.tenant).inbox) < 50
+
+    def _tidy(self, janitor) -> Callable[[], Awaitable[None]]:
+        async def tidy() -> None:
+            tidied = await janitor.run_once()
+            self.done |= {"retired"} if tidied.retired.retired else set()
+            self.done |= {"forgotten"} if tidied.retired.forgotten else set()
+
+        return tidy
+
+    def _compact(self, compactor: Compactor) -> Callable[[], Awaitable[None]]:
+        async def compact() -> None:
+            stream = self._chance.choice(STREAMS)
+            self.done.add((await compactor.compact(stream)).result)
+            self.done |= {"summaries dropped"} if await compactor.forget_old(stream) else set()
+
+        return compact
+
+    def _erase(self) -> Callable[[], Awaitable[None]]:
+        eraser = Eraser(self.shop.directory)
+
+        async def erase() -> None:
+            stream = self._chance.choice(STREAMS)
+            numbers = self.shop.rounds(stream)
+            if len(numbers) > 2 and self._chance.random() < 0.1:
+                with suppress(RoundNotFound):  # it rotated away meanwhile
+                    await asyncio.to_thread(eraser.round, self.shop.tenant, stream, numbers[-2])
+                    self.done.add("erased")
+            await asyncio.sleep(0.01)
+
+        return erase
+
+
+@pytest.mark.slow
+@pytest.mark.damage("one file is damaged, which every pass must name")
+async def test_every_pass_beside_busy_workers_finds_the_damage_and_nothing_else(shop: Workshop):
+    await shop.xadd_rounds("hurt", 3)
+    await shop.sequence()
+    await drain(shop.archiver())
+    (shop.directory / shop.tenant / "hurt" / "round_2.json").write_bytes(b"")
+    survey, store = Survey(Volume(shop.directory), [shop.tenant]), shop.store()
+    passes = []
+
+    async with Fleet(shop) as fleet:
+        while len(passes) < PASSES:
+            verifier = Verifier(store, survey, pause_s=0.05)
+            passes.append([f async for f in verifier.verify() if not f.is_note])
+
+    for found in passes:
+        assert [(finding.stream, finding.kind) for finding in found] == [
+            ("hurt", "damaged"),
+            ("hurt", "gap"),
+        ]
+    assert fleet.done >= {"compacted", "retired", "forgotten", "summaries dropped", "erased"}
