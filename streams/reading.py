@@ -1,6 +1,6 @@
 """Reads a stream: summaries of what was compacted away, then the events still in its log.
 
-Summaries, head and the first log page come from one MULTI. Versions are dense, so it is known
+Summaries, head and the first log page are of one moment. Versions are dense, so it is known
 from that moment which entries the later pages must bring; a page without the one that is due
 means that a compaction overtook the read, which then starts over.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .codec import decode_entry, entry_ms, entry_version
-from .errors import StreamCorrupted
+from .errors import StreamCorrupted, TooMuchContention
 from .event import Event
 from .keys import Keys
 from .plan import COMPACTED, Head
@@ -126,18 +126,31 @@ class StreamReader:
         keys = self._keys
         count = self._page if limit is None else max(min(self._page, limit), 1)
         base: list[Command] = [
-            ("HGET", keys.state(stream), COMPACTED),
             ("GET", keys.head(stream)),
             span.page(None, count),
         ]
         if window.first > 1:
-            raw, head, page = await self._wires.transaction(base)
-            if window.first > int(raw or 0):
-                return _Snapshot(int(raw or 0), Head.parse(head).version, (), page)
+            compacted, (head, page) = await self._unmoved(stream, base)
+            if window.first > compacted:
+                return _Snapshot(compacted, Head.parse(head).version, (), page)
         summaries: Command = ("LRANGE", keys.summaries(stream), 0, -1)
-        raw, head, page, packed = await self._wires.transaction([*base, summaries])
+        compacted, (head, page, packed) = await self._unmoved(stream, [*base, summaries])
         parsed = [unpack(item) for item in packed]
-        return _Snapshot(int(raw or 0), Head.parse(head).version, parsed, page)
+        return _Snapshot(compacted, Head.parse(head).version, parsed, page)
+
+    async def _unmoved(self, stream: str, commands: Sequence[Command]) -> tuple[int, list[Reply]]:
+        """The compacted version and replies that no compaction came between.
+
+        Not by MULTI: at `maxmemory` Redis refuses even reads inside it. The version only grows,
+        so when it is the same before and after, nothing was compacted meanwhile.
+        """
+        compacted: Command = ("HGET", self._keys.state(stream), COMPACTED)
+        for _ in range(_ATTEMPTS):
+            packet = [compacted, *commands, compacted]
+            before, *replies, after = await self._wires.exchange(packet)
+            if before == after:
+                return int(before or 0), replies
+        raise TooMuchContention(stream, _ATTEMPTS)
 
     async def first_since(self, stream: str, since_ms: int) -> int:
         """First retained version committed at or after `since_ms`; head + 1 when there is none.
@@ -145,10 +158,8 @@ class StreamReader:
         Commit times never fall within a log, so this is a search among dense versions.
         """
         keys = self._keys
-        raw, head = await self._wires.transaction(
-            [("HGET", keys.state(stream), COMPACTED), ("GET", keys.head(stream))]
-        )
-        low, high = int(raw or 0) + 1, Head.parse(head).version + 1
+        compacted, (head,) = await self._unmoved(stream, [("GET", keys.head(stream))])
+        low, high = compacted + 1, Head.parse(head).version + 1
         while low < high:
             step = max((high - low) // (_PROBES + 1), 1)
             probes = range(low + step - 1, high, step)[: _PROBES + 1]

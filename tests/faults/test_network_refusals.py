@@ -61,7 +61,6 @@ async def test_a_server_that_loads_its_data_is_named_and_works_afterwards(start_
     assert kinds <= {"loading", "connection"}
 
 
-@pytest.mark.xfail(strict=True, reason="reads go through MULTI, which Redis refuses when full")
 async def test_a_full_server_is_named_nothing_is_half_written_and_reading_goes_on(
     start_server, tenant
 ):
