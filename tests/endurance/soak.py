@@ -1,6 +1,6 @@
-"""`make soak`: steady work for a while, with one outage of Redis, while nothing may grow.
+"""`make soak`: steady work for a while, with ten minutes without Redis, while nothing may grow.
 
-`python -m endurance.soak --seconds 600`. Exit 0 when every round was archived once, memory of the
+`python -m endurance.soak --seconds 600 --outage 600`. Exit 0 when every round was archived once, memory of the
 worker and of Redis stayed flat, no file stayed open, and the outage was told in few lines.
 """
 
@@ -29,8 +29,8 @@ SETTINGS = {
     "ARES_RETENTION_FEED_KEEP": "1000",
 }
 MOST_WORKER_GROWTH_MB = 30
-MOST_LINES_A_MINUTE = 13
-"""Log lines of one worker while Redis is away."""
+MOST_LINES_IN_TEN_MINUTES = 130
+"""Log lines of one worker while Redis is away; a short outage is given ten for its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Soak:
         assert rounds_in(self.here.rounds()) == due
 
 
-def run(seconds: float) -> None:
+def run(seconds: float, away: float) -> None:
     """Raises `AssertionError` when something is missing or grew."""
     found = find_servers()
     with ExitStack() as stack:
@@ -96,18 +96,18 @@ def run(seconds: float) -> None:
         with here.worker() as worker:
             worker.wait_ready()
             soak = Soak(here, server, worker)
-            soak.work(seconds / 4)
+            soak.work(seconds / 3)
             soak.settle()
             first = Sample.of(worker)
-            away = seconds / 4
             lines = soak.outage(away)
-            soak.work(seconds / 2)
+            soak.work(seconds * 2 / 3)
             soak.settle()
             last = Sample.of(worker)
         print(f"{len(here.rounds())} rounds of {soak.agents} sessions, each once")
         print(f"worker: {first} → {last}; {lines} lines in an outage of {away:.0f} s")
         print(here.call("verify"), end="")
-        assert lines <= 10 + MOST_LINES_A_MINUTE * away / 60, "too much was logged"
+        most = max(10.0, MOST_LINES_IN_TEN_MINUTES * away / 600)
+        assert lines < most, "too much was logged"
         assert last.memory_mb - first.memory_mb <= MOST_WORKER_GROWTH_MB, "memory grows"
         assert last.open_files <= first.open_files + 2, "files stay open"
 
@@ -115,8 +115,10 @@ def run(seconds: float) -> None:
 def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600)
-    run(parser.parse_args().seconds)
+    parser.add_argument("--seconds", type=float, default=600, help="of work")
+    parser.add_argument("--outage", type=float, default=600, help="seconds without Redis")
+    given = parser.parse_args()
+    run(given.seconds, given.outage)
     return 0
 
 

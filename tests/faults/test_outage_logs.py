@@ -25,7 +25,10 @@ SETTINGS = {
     "ARES_WORKER_SCAN_INTERVAL": "1s",
 }
 
-in_ci = pytest.mark.skipif(not os.environ.get("CI"), reason="takes a minute: in CI")
+A_MINUTE = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not os.environ.get("CI"), reason="takes a minute: in CI"),
+]
 
 
 def produced(server: RedisServer, agents: range) -> None:
@@ -51,9 +54,9 @@ def stay_alive(worker: WorkerProcess, seconds: float) -> None:
     assert "ares_redis_up 0.0" in worker.get("/metrics")[1]
 
 
-@pytest.mark.parametrize("how", ["killed", "silent"])
 @pytest.mark.parametrize(
-    "seconds", [10, pytest.param(60, marks=[pytest.mark.slow, in_ci])], ids=lambda s: f"{s} s"
+    ("how", "seconds"),
+    [("killed", 10), ("silent", 10), pytest.param("killed", 60, marks=A_MINUTE)],
 )
 def test_an_outage_costs_few_lines_and_no_restart(start_server, install, how, seconds):
     server = start_server(aof="always")
