@@ -1,7 +1,8 @@
 """`make soak`: steady work for a while, with ten minutes without Redis, while nothing may grow.
 
-`python -m endurance.soak --seconds 600 --outage 600`. Exit 0 when every round was archived once, memory of the
-worker and of Redis stayed flat, no file stayed open, and the outage was told in few lines.
+`python -m endurance.soak --seconds 600 --outage 600`. Exit 0 when every round was archived once,
+memory of the worker and of Redis stayed flat, no file stayed open, and the outage was told in few
+lines.
 """
 
 from __future__ import annotations
