@@ -79,6 +79,8 @@ class FeedGroup:
         self._wire, self._feed = wire, keys.feed
         self._group, self._consumer = group, consumer
         self._claim_cursor = b"0-0"
+        # Under a name that was used before, or after a lost reply, entries may be ours already.
+        self._may_hold = True
 
     async def ensure(self) -> bool:
         """Create the group at the beginning of the feed; whether it was missing."""
@@ -90,11 +92,25 @@ class FeedGroup:
         return True
 
     async def read(self, *, count: int, block_ms: int | None = None) -> Delivery:
-        """Take on up to `count` new entries, waiting up to `block_ms` for the first."""
+        """Take on up to `count` new entries, waiting up to `block_ms` for the first.
+
+        Entries that were handed to this consumer and never reached it come before. The caller
+        holds none while it calls.
+        """
+        if self._may_hold:
+            delivery = await self._read("0", count)
+            if delivery.ids or delivery.recreated:
+                return delivery
+        self._may_hold = True
+        delivery = await self._read(">", count, block_ms)
+        self._may_hold = False
+        return delivery
+
+    async def _read(self, position: str, count: int, block_ms: int | None = None) -> Delivery:
         wait: Command = () if block_ms is None else ("BLOCK", block_ms)
         command: Command = (
             *("XREADGROUP", "GROUP", self._group, self._consumer, "COUNT", count, *wait),
-            *("STREAMS", self._feed, ">"),
+            *("STREAMS", self._feed, position),
         )
         timeout_s = None if block_ms is None else block_ms / 1000 + _BLOCK_MARGIN_S
         (reply,) = await self._wire.exchange([command], timeout_s=timeout_s)
@@ -109,7 +125,9 @@ class FeedGroup:
             *("XAUTOCLAIM", self._feed, self._group, self._consumer, idle_ms),
             *(self._claim_cursor, "COUNT", count),
         )
+        may_hold, self._may_hold = self._may_hold, True
         (reply,) = await self._wire.exchange([command])
+        self._may_hold = may_hold
         if error_code(reply) == "NOGROUP":
             return Delivery(recreated=await self.ensure())
         self._claim_cursor, entries, *deleted = checked(reply)
@@ -117,7 +135,8 @@ class FeedGroup:
         gone: Sequence[bytes] = deleted[0] if deleted else ()
         if None in entries:
             gone = await self._vanished()
-        return Delivery(delivery.entries, (*delivery.void, *gone), trimmed=len(gone))
+        trimmed = delivery.trimmed + len(gone)
+        return Delivery(delivery.entries, (*delivery.void, *gone), trimmed=trimmed)
 
     async def _vanished(self) -> list[bytes]:
         """Ids this consumer holds whose entries were trimmed: Redis 6.2 claims them as nil."""
@@ -158,6 +177,7 @@ def _entries_read(reply: Reply) -> Sequence[Reply]:
 def _delivery(raw: Sequence[Reply]) -> Delivery:
     entries: list[FeedEntry] = []
     void: list[bytes] = []
+    trimmed = 0
     for item in raw:
         if item is None:  # 6.2 returns nil for an entry that was trimmed while pending
             continue
@@ -166,4 +186,5 @@ def _delivery(raw: Sequence[Reply]) -> Delivery:
             entries.append(parse_feed_entry(entry_id, fields or ()))
         except CorruptionError:
             void.append(entry_id)
-    return Delivery(tuple(entries), tuple(void))
+            trimmed += not fields
+    return Delivery(tuple(entries), tuple(void), trimmed=trimmed)
