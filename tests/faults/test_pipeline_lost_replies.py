@@ -16,7 +16,7 @@ from worker.compactor import Compactor
 from worker.janitor import Janitor
 from worker.sequencer import Sequencer
 
-MOST_PACKETS = 150
+MOST_PACKETS = 300
 
 
 class Losses:
