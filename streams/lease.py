@@ -49,14 +49,22 @@ class Lease:
     """One worker's hold on the lease `name`.
 
     `marks`, where given, is a hash whose field `holder` outlives the lease: a lease that is free
-    while its holder is still marked was not released, its holder died.
+    while its holder is still marked was not released, its holder died. `owner` is a name for people
+    to see, without `/`; what fences is a token of this one hold.
     """
 
     def __init__(
-        self, wire: Wire, keys: Keys, name: str, *, ttl_ms: int, marks: bytes | None = None
+        self,
+        wire: Wire,
+        keys: Keys,
+        name: str,
+        *,
+        ttl_ms: int,
+        marks: bytes | None = None,
+        owner: str = "",
     ) -> None:
         self._wire, self._name, self._key = wire, name, keys.lease(name)
-        self._ttl_ms, self._marks = ttl_ms, marks
+        self._ttl_ms, self._marks, self._owner = ttl_ms, marks, owner
         self._token: str | None = None
 
     @property
@@ -73,7 +81,7 @@ class Lease:
 
     async def acquire(self) -> Acquired:
         """Take the lease if it is free."""
-        token = uuid.uuid4().hex
+        token = self._new_token()
         take: Command = ("SET", self._key, token, "NX", "PX", self._ttl_ms)
         (reply,) = await self._wire.exchange([take])
         if checked(reply) is None:
@@ -98,7 +106,7 @@ class Lease:
         For use after a connection broke around EXEC: once this returns, that EXEC has been
         executed or never will be.
         """
-        token = uuid.uuid4().hex
+        token = self._new_token()
         packet: list[Command] = [("SET", self._key, token, "PX", self._ttl_ms)]
         if self._marks is not None:
             packet.append(("HSET", self._marks, "holder", token))
@@ -136,3 +144,12 @@ class Lease:
     def forget(self) -> None:
         """Stop believing the lease is held, without asking Redis."""
         self._token = None
+
+    def _new_token(self) -> str:
+        token = uuid.uuid4().hex
+        return f"{self._owner}/{token}" if self._owner else token
+
+
+def owner_of(value: bytes | None) -> str | None:
+    """The name in the value of a lease's key: None when nobody holds it, "" when it has none."""
+    return None if value is None else value.decode(errors="replace").rpartition("/")[0]

@@ -35,6 +35,7 @@ class JanitorPolicy:
     """Bounds of the janitor; see the settings of the same names."""
 
     lease_ttl_ms: int = 60_000
+    owner: str = ""
     feed_keep: int = 10_000
     feed_max: int = 1_000_000
     group_ttl_ms: int = 7 * 86_400_000
@@ -75,7 +76,7 @@ class Janitor:
     ) -> None:
         self._wire, self._keys, self._policy = wire, keys, policy
         self._archiver, self._compactor, self._retirement = archiver, compactor, retirement
-        self._lease = Lease(wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms)
+        self._lease = Lease(wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms, owner=policy.owner)
         # Streams with an open round only, and their head then: not read again until it moves.
         self._open: OrderedDict[str, int] = OrderedDict()
 

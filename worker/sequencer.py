@@ -36,6 +36,7 @@ class SequencerPolicy:
     inbox: InboxPolicy = field(default_factory=InboxPolicy)
     page: PagePolicy = field(default_factory=PagePolicy)
     lease_ttl_ms: int = 10_000
+    owner: str = ""
     poison_attempts: int = 5
     block_ms: int = 1_000
     acquire_every_s: float = 0.5
@@ -48,7 +49,14 @@ class Sequencer:
         self, wire: Wire, committer: Committer, keys: Keys, policy: SequencerPolicy, clock: Clock
     ) -> None:
         self._wire, self._policy, self._clock = wire, policy, clock
-        self._lease = Lease(wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms, marks=keys.attempts)
+        self._lease = Lease(
+            wire,
+            keys,
+            LEASE,
+            ttl_ms=policy.lease_ttl_ms,
+            marks=keys.attempts,
+            owner=policy.owner,
+        )
         self._inbox = InboxReader(wire, keys, policy.page, clock)
         self._commits = InboxCommitter(
             wire,

@@ -70,7 +70,8 @@ def build_worker(settings: Settings) -> BuiltWorker:
     """
     client = open_client(settings.redis.read_url(), settings.redis.connection_options())
     metrics = Metrics(version=metadata.version("ares-worker"), revision=revision())
-    pipelines = [_pipeline(client, tenant, settings, metrics) for tenant in settings.tenants]
+    name = settings.worker.name or _unique_name()
+    pipelines = [_pipeline(client, tenant, settings, metrics, name) for tenant in settings.tenants]
     metrics.process.inflight(lambda: sum(pipeline.in_hand for pipeline in pipelines))
     parts = [part.name for pipeline in pipelines for part in pipeline.parts()]
     readiness = Readiness(REDIS, EVICTION, VOLUME, *parts)
@@ -166,7 +167,9 @@ def _sealer(settings: Settings) -> SegmentSealer | None:
     return SegmentSealer(segments.base, redactor)
 
 
-def _pipeline(client: Client, tenant: str, settings: Settings, metrics: Metrics) -> TenantPipeline:
+def _pipeline(
+    client: Client, tenant: str, settings: Settings, metrics: Metrics, worker: str
+) -> TenantPipeline:
     store = RedisEventStore(
         client,
         tenant,
@@ -178,11 +181,11 @@ def _pipeline(client: Client, tenant: str, settings: Settings, metrics: Metrics)
     reporter = TenantReporter(metrics, tenant, CauseLimiter(time.monotonic))
     return TenantPipeline(
         store=store,
-        sequencer=SequencerPart(_sequencer(store, settings), reporter),
-        archiver=ArchiverPart(_archiver(store, settings), reporter, due),
+        sequencer=SequencerPart(_sequencer(store, settings, worker), reporter),
+        archiver=ArchiverPart(_archiver(store, settings, worker), reporter, due),
         compactor=CompactionPart(build_compactor(store, settings), reporter, due),
         janitor=JanitorPart(
-            _janitor(store, settings),
+            _janitor(store, settings, worker),
             reporter,
             due,
             interval_s=settings.worker.scan_interval.total_seconds(),
@@ -190,7 +193,7 @@ def _pipeline(client: Client, tenant: str, settings: Settings, metrics: Metrics)
     )
 
 
-def _sequencer(store: RedisEventStore, settings: Settings) -> Sequencer:
+def _sequencer(store: RedisEventStore, settings: Settings, worker: str) -> Sequencer:
     # Lease and commits share a connection: a renewal can't fall between WATCH and EXEC.
     wire = store.wires.dedicated()
     sequencer = settings.sequencer
@@ -203,15 +206,15 @@ def _sequencer(store: RedisEventStore, settings: Settings) -> Sequencer:
         ),
         page=PagePolicy(sequencer.page, sequencer.max_page_bytes),
         lease_ttl_ms=sequencer.lease_ttl_ms,
+        owner=worker,
         poison_attempts=sequencer.poison_attempts,
         block_ms=settings.redis.block_ms,
     )
     return Sequencer(wire, store.committer(wire), store.keys, policy, store.clock)
 
 
-def _archiver(store: RedisEventStore, settings: Settings) -> Archiver:
-    consumer = settings.worker.name or _unique_name()
-    group = FeedGroup(store.wires.dedicated(), store.keys, ARCHIVERS, consumer)
+def _archiver(store: RedisEventStore, settings: Settings, worker: str) -> Archiver:
+    group = FeedGroup(store.wires.dedicated(), store.keys, ARCHIVERS, worker)
     policy = ArchiverPolicy(
         batch=settings.archive.batch,
         claim_idle_ms=settings.archive.claim_idle_ms,
@@ -220,10 +223,11 @@ def _archiver(store: RedisEventStore, settings: Settings) -> Archiver:
     return Archiver(group, build_stream_archiver(store, settings), policy)
 
 
-def _janitor(store: RedisEventStore, settings: Settings) -> Janitor:
+def _janitor(store: RedisEventStore, settings: Settings, worker: str) -> Janitor:
     interval_ms = _ms(settings.worker.scan_interval)
     policy = JanitorPolicy(
         lease_ttl_ms=max(2 * interval_ms, 60_000),
+        owner=worker,
         feed_keep=settings.retention.feed_keep,
         feed_max=settings.retention.feed_max,
         group_ttl_ms=_ms(settings.retention.group_ttl),
@@ -245,7 +249,7 @@ def _round_limits(settings: Settings) -> RoundLimits:
 
 
 def _unique_name() -> str:
-    """A consumer name nobody else has, or ever had: names of the dead are not taken over."""
+    """A name nobody else has, or ever had: the feed entries of the dead are not taken for ours."""
     return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
 
 

@@ -12,6 +12,7 @@ from archive.stream_batch import Result
 from streams.commit import Committer
 from streams.errors import StoreUnavailable
 from streams.event import Event
+from streams.lease import owner_of
 from streams.redis_store import RedisEventStore
 from streams.wire import Command, Wires
 from support.workshop import Workshop, drain
@@ -152,3 +153,16 @@ async def test_a_connection_that_broke_and_was_opened_again_is_told(server, tena
 
         assert listener.reconnections == 1
         await wire.close()
+
+
+async def test_a_lease_says_which_worker_holds_it(workshop: Workshop):
+    sequencer = workshop.sequencer(owner="pod-1")
+    key = workshop.store().keys.lease("sequencer")
+    assert owner_of(await workshop.client.get(key)) is None
+
+    await sequencer.run_once()
+    assert owner_of(await workshop.client.get(key)) == "pod-1"
+
+    await sequencer.release()
+    await workshop.sequencer().run_once()
+    assert owner_of(await workshop.client.get(key)) == ""
