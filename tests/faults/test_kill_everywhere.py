@@ -135,6 +135,8 @@ def die_and_go_on(stage: Stage, doom: Doom) -> None:
     stage.reset()
     assert stage.work(doom) == KILLED, f"step {doom} was never reached"
     with stage.server.admin() as admin:
+        left = list(admin.scan_iter(KEYS.lease("*")))
+        assert all(admin.pttl(lease) > 0 for lease in left), "a lease that never ends"
         lapse(admin)
     assert stage.work() == 0, stage.nursery.log()
     stage.check()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 
 import pytest
+import redis.asyncio
 
 from streams.connection import open_client
-from streams.errors import StoreUnavailable
+from streams.errors import StoreUnavailable, TooMuchContention
 from streams.inbox import parse_entry
 from support.lossy_proxy import Fault, LossyProxy
 from support.workshop import Workshop, drain
@@ -214,3 +216,75 @@ async def test_a_ghost_of_a_lost_reply_holds_the_lease_no_longer_than_its_time(
 
     assert await shop.store().stream_version("s") == 1
     assert list(await shop.client.hgetall(shop.store().keys.attempts)) == [b"holder"]
+
+
+async def test_a_producer_whose_client_sends_again_records_each_event_once(server, shop: Workshop):
+    """redis-py repeats an XADD whose reply was lost, up to ten times, and tells nobody."""
+    keys = shop.store().keys
+    async with LossyProxy(server.port) as proxy:
+        producer = redis.asyncio.Redis(port=proxy.port)
+        for n in range(30):
+            if n % 3 == 0:
+                proxy.fail("XADD", Fault.DROP, times=2)
+            await producer.xadd(keys.inbox, {"stream": f"s{n % 2}", "type": "x", "id": f"e{n}"})
+        await producer.aclose()
+    sent = await shop.client.xlen(keys.inbox)
+
+    facts = await drain(shop.sequencer())
+
+    assert sent > 30
+    assert sum(item.events for item in facts) == 30
+    assert sum(item.repeats for item in facts) == sent - 30
+    events = [event.id for stream in ("s0", "s1") for event in await shop.store().read(stream)]
+    assert sorted(events) == sorted(f"e{n}" for n in range(30))
+
+
+async def test_a_stream_that_is_refused_once_is_not_overtaken_by_its_own_later_events(
+    shop: Workshop,
+):
+    """Three streams in twenty pages; now and then one loses every race and has to wait."""
+    chance = random.Random(3)
+    for n in range(60):
+        for stream in ("a", "b", "c"):
+            await shop.xadd(stream, "x", {"n": n})
+    sequencer = shop.sequencer(page=PagePolicy(entries=9))
+    committer = sequencer._commits._committer
+    commit = committer.commit
+
+    async def refuse_some(appends, *, guard=None):
+        refused = {append.stream for append in appends if chance.random() < 0.2}
+        willing = [append for append in appends if append.stream not in refused]
+        outcomes = iter(await commit(willing, guard=guard) if willing else [])
+        return [
+            TooMuchContention(append.stream, 1) if append.stream in refused else next(outcomes)
+            for append in appends
+        ]
+
+    committer.commit = refuse_some
+    while await shop.client.xlen(shop.store().keys.inbox):
+        await drain(sequencer)
+        shop.clock.forward(61_000)
+
+    for stream in ("a", "b", "c"):
+        events = await shop.store().read(stream)
+        assert [event.payload["n"] for event in events] == list(range(60))
+
+
+async def test_a_reply_that_is_none_is_a_lost_connection(shop: Workshop):
+    """What no parser can read must neither hang a caller nor be taken for an answer."""
+
+    async def talk_nonsense(reader, writer) -> None:
+        while await reader.read(1_000):
+            writer.write(b"?!\x00 nonsense\r\n")
+            await writer.drain()
+
+    async with await asyncio.start_server(talk_nonsense, "127.0.0.1", 0) as babbler:
+        port = babbler.sockets[0].getsockname()[1]
+        client = open_client(f"redis://127.0.0.1:{port}")
+        with pytest.raises(StoreUnavailable):
+            await (
+                Workshop(client, shop.tenant, shop.directory, shop.stack, shop.clock)
+                .sequencer()
+                .run_once()
+            )
+        await client.aclose()
