@@ -66,14 +66,19 @@ class Outcomes:
 def torn_streams(
     writes: Sequence[StreamWrite], replies: Sequence[Reply], keys: Keys
 ) -> dict[str, StreamCorrupted]:
-    """Streams with an error among the replies to their commands."""
+    """Streams whose events were not all added to their log.
+
+    What failed beside them, such as their announcement in a feed of another type, leaves them
+    recorded; whoever reads that key meets the damage.
+    """
     torn: dict[str, StreamCorrupted] = {}
     if not any(isinstance(reply, Exception) for reply in replies):
         return torn
     position = 0
     for write in writes:
         count = len(write_commands(write, keys, sequenced=True))
-        errors = [r for r in replies[position : position + count] if isinstance(r, Exception)]
+        added = replies[position : position + len(write.events)]
+        errors = [reply for reply in added if isinstance(reply, Exception)]
         if errors:
             torn[write.stream] = TornCommit(write.stream, f"EXEC failed in part: {errors[0]}")
         position += count

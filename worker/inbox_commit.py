@@ -12,6 +12,7 @@ from streams.codec import Limits
 from streams.commit import Committer
 from streams.commit_batch import Outcome, TornCommit
 from streams.errors import AresError, ConflictError, LeaseLost, StoreUnavailable, StreamCorrupted
+from streams.failures import error_code
 from streams.keys import Keys
 from streams.lease import Lease
 from streams.plan import Append, BatchLimits, split_batches
@@ -122,6 +123,9 @@ class InboxCommitter:
         if not rejected:
             return
         (length,) = await self._wire.exchange([("XLEN", self._keys.dead)])
+        if error_code(length) == "WRONGTYPE":
+            facts.dead_full = True  # no place for them, until a person has looked
+            return
         room = self._policy.dead_max - int(checked(length))
         facts.dead_full = room < len(rejected)
         now_ms = self._clock()

@@ -9,6 +9,7 @@ import pytest
 from streams.errors import AresError, CorruptionError, StreamCorrupted
 from streams.event import Event
 from support.workshop import Workshop, drain
+from worker.inbox_reader import PagePolicy
 
 Damage = Callable[[Workshop], Awaitable[None]]
 
@@ -216,3 +217,39 @@ async def test_a_summary_that_cannot_be_stored_lets_no_event_go(every_shop: Work
         await shop.compactor(threshold=1, keep_recent=0).compact("bad", force=True)
 
     assert await shop.raw_log("bad") == before
+
+
+@pytest.mark.parametrize("key", ["feed", "streams"])
+async def test_a_damaged_key_beside_the_log_neither_repeats_nor_loses_an_event(
+    every_shop: Workshop, key: str
+):
+    """EXEC does not roll back: the events are recorded, whatever failed beside them."""
+    shop = every_shop
+    await begin(shop)
+    keys = shop.store().keys
+    await shop.client.set(getattr(keys, key), "x")
+    await shop.xadd("good", "llm.call", {"n": 4})
+
+    [facts, *_] = await drain(shop.sequencer())
+
+    assert facts.quarantined == {}
+    assert await shop.client.xlen(keys.dead) == 0
+    assert await shop.store().append("good", [Event("llm.call")]) == 5
+    assert [entry[0].partition(b"-")[0] for entry in await shop.raw_log("good")] == [
+        b"1", b"2", b"3", b"4", b"5",
+    ]  # fmt: skip
+
+
+async def test_a_damaged_dead_stream_holds_up_no_good_entry(every_shop: Workshop):
+    shop = every_shop
+    keys = shop.store().keys
+    await shop.client.set(keys.dead, "x")
+    for n in range(5):
+        await shop.xadd("s", "x", "no object")
+        await shop.xadd("s", "x", {"n": n})
+
+    facts = await drain(shop.sequencer(page=PagePolicy(entries=2)))
+
+    assert any(item.dead_full for item in facts)
+    assert await shop.store().stream_version("s") == 5
+    assert await shop.client.xlen(keys.inbox) == 5
