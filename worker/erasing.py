@@ -14,7 +14,6 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from archive.survey import Problem
 from streams.erasure import (
     Announces,
     Concerns,
@@ -32,7 +31,7 @@ from streams.tail import StreamFacts
 from .erasing_facts import Erased
 from .erasing_reach import Reach
 from .erasing_tail import blank
-from .erasing_view import archived_streams, listed_streams
+from .erasing_view import archived_streams, listed_streams, rounds_of
 from .sequencer import LEASE as SEQUENCER
 
 Progress = Callable[[int, int], None]
@@ -61,7 +60,7 @@ async def erase_stream(reach: Reach, stream: str) -> Erased:
     await erase_from_groups(reach.wire, reach.keys, lambda found: found == name)
     await _forget_segments(reach, [stream], erased)
     await reach.refresh_index()
-    if not (head or erased.total or erased.rounds_before or erased.pending):
+    if not (head or erased.found or erased.pending):
         raise StreamNotFound(stream)
     return erased
 
@@ -146,18 +145,23 @@ def _erase_since(reach: Reach, stream: str, facts: StreamFacts, erased: Erased) 
 
     What a worker archived of later events stays, as those do.
     """
-    problems: list[Problem] = []
     epoch, through = facts.state.epoch, facts.state.archived_version
-    for folder in reach.survey.folders_of(stream, problems.append):
-        for found in reach.survey.rounds(folder, problems.append):
-            record = found.record
-            gone = record.epoch != epoch or record.last_version <= through
-            if found.stream == stream and gone:
-                done = reach.eraser.round(reach.tenant, stream, found.place.round)
-                if record == blank(record):
-                    done.erased = 0  # made above, of events that no round file had held
-                done.already_erased = 0
-                erased.take(done)
+    found = [
+        item
+        for item in rounds_of(reach, stream)
+        if item.record is not None
+        and (item.record.epoch != epoch or item.record.last_version <= through)
+    ]
+    if not found:
+        return
+    for item in found:
+        erased.settle(item.path)
+    done = reach.eraser.rounds(reach.tenant, stream, {item.stored.round for item in found})
+    # Blank ones were made above, of events that no round file had held.
+    made = sum(item.record == blank(item.record) for item in found if item.record)
+    done.erased = max(done.erased - made, 0)
+    done.already_erased = 0
+    erased.take(done)
 
 
 async def _forget_segments(reach: Reach, streams: Iterable[str], erased: Erased) -> None:

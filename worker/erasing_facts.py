@@ -60,6 +60,11 @@ class Erased:
         """How many things of any kind, but for what was erased before."""
         return sum(getattr(self, name) for name, _ in _NOUNS if name != "streams")
 
+    @property
+    def found(self) -> bool:
+        """Whether there is or was anything of it."""
+        return bool(self.total or self.rounds_before or self.streams)
+
     def take(self, done: Erasure) -> None:
         """Count what was done in the archive."""
         self.rounds += done.erased
@@ -68,6 +73,10 @@ class Erased:
         self.pending += [
             Pending(item.path, f"{item.reason}: {item.detail}") for item in done.pending
         ]
+
+    def settle(self, where: str) -> None:
+        """What was pending there has been tried again."""
+        self.pending = [item for item in self.pending if item.where != where]
 
     @contextmanager
     def going_on(self, where: str) -> Iterator[None]:

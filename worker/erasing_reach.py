@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archive.erase import Eraser
+from archive.erase import Eraser, Erasure
 from archive.failures import ArchiveMissing
 from archive.files import Modes
 from archive.reader import FileArchiveReader
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from .settings.load import Settings
 
 
+class RoundsEraser(Eraser):
+    """Erases many rounds of a stream with one look at its folders."""
+
+    def rounds(self, tenant: str, stream: str, numbers: Collection[int]) -> Erasure:
+        """Erase those of `numbers` that are there."""
+        return self._stream(tenant, stream, lambda n, name: n in numbers and name == stream)
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What an erasure works with; `segments` is None where there is no folder of them."""
@@ -37,7 +45,7 @@ class Reach:
     store: RedisEventStore
     wire: Wire
     reader: FileArchiveReader
-    eraser: Eraser
+    eraser: RoundsEraser
     burial: Burial
     recall: Recall
     segments: Segments | None
@@ -92,7 +100,7 @@ async def reach(
             store=store,
             wire=wire,
             reader=reader,
-            eraser=Eraser(directory, modes=modes),
+            eraser=RoundsEraser(directory, modes=modes),
             burial=burial,
             recall=Recall(directory, tenants=tenants, cache=cache),
             segments=segments,

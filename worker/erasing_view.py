@@ -25,9 +25,10 @@ from .erasing_reach import Reach
 class Standing:
     """A round file of a stream: what identifies it, and its record; None once it is erased.
 
-    `stored.identity` is None where the file is damaged.
+    `stored.identity` is None where the file is damaged. `path` is the whole one.
     """
 
+    path: str
     stream: str
     stored: StoredRound
     record: RoundRecord | None = None
@@ -48,7 +49,7 @@ async def preview_stream(reach: Reach, stream: str) -> Erased:
     would.feed_entries = await count(announcements(wire, keys, lambda e: e.stream == stream))
     if reach.segments is not None:
         would.segments = await reach.segments.count(stream)
-    if not (known or would.total or would.rounds_before):
+    if not (known or would.found):
         raise StreamNotFound(stream)
     return would
 
@@ -123,14 +124,15 @@ def _folders(reach: Reach, wanted: frozenset[str] | None) -> Iterator[tuple[Stre
 
 
 def _look(reach: Reach, place: Place, data: bytes, name: str) -> Standing:
+    path = f"{reach.survey.volume.path}/{place.path}"
     try:
         found = reach.survey.decode(place, data)
     except RoundDamaged:
-        return Standing(name, stored_round(place.round, None))
+        return Standing(path, name, stored_round(place.round, None))
     if isinstance(found, ArchivedRound):
         whole = StoredRecord(found.record, found.raw)
-        return Standing(found.stream, stored_round(place.round, whole), found.record)
-    return Standing(found.identity.stream_id or name, stored_round(place.round, found))
+        return Standing(path, found.stream, stored_round(place.round, whole), found.record)
+    return Standing(path, found.identity.stream_id or name, stored_round(place.round, found))
 
 
 def _ignore(_: object) -> None:

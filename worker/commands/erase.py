@@ -76,7 +76,9 @@ def erase(
     else:
         output.write(what.in_words(erased, dry_run=dry_run))
     _tell(erased)
-    return ExitCode.BUSY if erased.pending else ExitCode.DONE
+    if erased.pending:
+        return ExitCode.BUSY
+    return ExitCode.DONE if erased.found else ExitCode.NO
 
 
 class _What:

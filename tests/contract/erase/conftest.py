@@ -120,7 +120,7 @@ def scene(workshop: Workshop, tmp_path: Path) -> Scene:
 
 
 @pytest.fixture
-async def past(scene: Scene) -> AsyncIterator[Scene]:
+async def past(scene: Scene) -> Scene:
     """Streams `s` and `other`: six rounds each, the first three compacted; an open round of `s`;
     in the inbox and among the dead letters something of both.
     """
@@ -134,4 +134,4 @@ async def past(scene: Scene) -> AsyncIterator[Scene]:
     await scene.shop.sequence()
     for stream in ("s", "other"):
         await scene.send_open(stream, "waiting")
-    yield scene
+    return scene

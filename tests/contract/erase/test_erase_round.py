@@ -188,7 +188,6 @@ async def test_a_round_of_an_earlier_life_leaves_the_present_one_alone(past):
     assert versions(await past.shop.store().read("s")) == [1, 2, 3]
 
 
-@pytest.mark.damage
 async def test_a_damaged_round_goes_and_what_can_not_be_told_of_redis_is_said(past):
     (path,) = past.shop.directory.glob("*/s/round_5.json")
     path.write_bytes(path.read_bytes()[:-50])

@@ -132,7 +132,6 @@ async def test_any_name_of_a_stream_will_do(past, stream: str):
     assert await past.traces("-unarchived") == set()
 
 
-@pytest.mark.damage
 @pytest.mark.parametrize("harm", ["foreign entry", "lost entry", "another type", "no head"])
 async def test_a_quarantined_stream_is_erased_and_works_again(past, harm: str):
     client, log = past.shop.client, past.keys.log("s")
