@@ -234,6 +234,7 @@ async def test_a_damaged_key_beside_the_log_neither_repeats_nor_loses_an_event(
 
     assert facts.quarantined == {}
     assert await shop.client.xlen(keys.dead) == 0
+    await shop.client.delete(getattr(keys, key))
     assert await shop.store().append("good", [Event("llm.call")]) == 5
     assert [entry[0].partition(b"-")[0] for entry in await shop.raw_log("good")] == [
         b"1", b"2", b"3", b"4", b"5",
