@@ -5,7 +5,7 @@ VENV ?= .venv
 EXTRAS ?= dev
 BIN := $(VENV)/bin
 
-.PHONY: venv demo test lint check bench soak chaos generate
+.PHONY: venv demo test lint check bench soak chaos sweep generate
 
 venv: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
@@ -31,8 +31,12 @@ bench: venv
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
 
 # Longer proofs: random failures, and steady work while nothing may grow.
-chaos: venv
+# With ARGS, chaos is the random part alone; `sweep` tries every fault in its place.
+chaos: venv $(if $(ARGS),,sweep)
 	PYTHONPATH=tests $(BIN)/python -m endurance.chaos $(ARGS)
+
+sweep: venv
+	$(BIN)/pytest -n auto -m chaos
 
 soak: venv
 	PYTHONPATH=tests $(BIN)/python -m endurance.soak $(ARGS)
