@@ -124,12 +124,14 @@ class Workshop:
         self.stack.push_async_callback(compactor.close)
         return compactor
 
-    def janitor(self, *, idle: RetirementPolicy | None = None, **policy: Any) -> Janitor:
+    def janitor(
+        self, *, writer: Any = None, idle: RetirementPolicy | None = None, **policy: Any
+    ) -> Janitor:
         """A janitor; `policy` as of `JanitorPolicy`."""
         store = self.store()
         wire = store.wires.dedicated()
         self.stack.push_async_callback(wire.close)
-        archiver, compactor = self.stream_archiver(), self.compactor()
+        archiver, compactor = self.stream_archiver(writer), self.compactor()
         idle = idle or RetirementPolicy()
         retirement = Retirement(wire, store.keys, archiver, compactor, idle, self.clock)
         return Janitor(wire, store.keys, archiver, compactor, retirement, JanitorPolicy(**policy))
