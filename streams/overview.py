@@ -70,9 +70,9 @@ class Overview:
         )
         return TenantFacts(*(int(count) for count in counts))
 
-    async def streams(self) -> AsyncIterator[StreamLook]:
-        """Every stream, the one written last first."""
-        (names,) = await self._wires.exchange([("ZRANGE", self._keys.streams, 0, -1, "REV")])
+    async def streams(self, *, limit: int = 0) -> AsyncIterator[StreamLook]:
+        """Every stream, or the first `limit` of them; the one written last comes first."""
+        (names,) = await self._wires.exchange([("ZRANGE", self._keys.streams, 0, limit - 1, "REV")])
         for start in range(0, len(names), _PAGE):
             page = [name.decode() for name in names[start : start + _PAGE]]
             for facts in await self._look(page):

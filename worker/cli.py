@@ -68,6 +68,9 @@ _SECTIONS: Final = (
     Section(
         "Operations",
         {
+            "top": LazyCommand(
+                "worker.commands.top:top", "Watch streams, lags, workers, leases and rates."
+            ),
             "verify": LazyCommand(
                 "worker.commands.verify:verify", "Check logs, state and archive together."
             ),

@@ -57,8 +57,13 @@ def wants_color(choice: str = "auto") -> bool:
 
 def paint(text: str, **style: Any) -> str:
     """`click.style` where this invocation uses colour; `text` itself elsewhere."""
+    return click.style(text, **style) if is_colored() else text
+
+
+def is_colored() -> bool:
+    """Whether this invocation colours what it says."""
     context = click.get_current_context(silent=True)
-    return click.style(text, **style) if context is not None and context.color else text
+    return bool(context is not None and context.color)
 
 
 def visible(text: str) -> str:

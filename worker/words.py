@@ -1,13 +1,15 @@
-"""Pure. How times, sizes, counts and events are said to a person, and shown as JSON."""
+"""Pure. How times, sizes, counts, events and streams are said to a person, and shown as JSON."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streams.event import Event
+    from streams.overview import StreamLook
 
 _WHO = ("role", "tool_name", "tool", "function")
 _WHAT = (
@@ -81,3 +83,11 @@ def event_facts(event: Event) -> dict[str, Any]:
         "payload": dict(event.payload),
         "metadata": dict(event.metadata),
     }
+
+
+def stream_facts(look: StreamLook) -> dict[str, Any]:
+    """A stream for `--json`, everything of it."""
+    values = asdict(look)
+    state = values.pop("state")
+    quarantined = values.pop("quarantined") or None
+    return {**values, **state, "open": look.unarchived, "quarantined": quarantined}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -59,7 +59,7 @@ def list_streams(invocation: Invocation, as_json: bool) -> int:
 
             async def add(store: RedisEventStore, _: Settings) -> None:
                 async for facts in Overview(store.wires, store.keys).streams():
-                    array.add({"tenant": store.tenant, **_as_json(facts)})
+                    array.add({"tenant": store.tenant, **words.stream_facts(facts)})
 
             with_each_store(invocation, add)
         return ExitCode.DONE
@@ -165,7 +165,7 @@ async def _events(store: RedisEventStore, reading: _Reading) -> AsyncIterator[Ev
 
 
 async def _write_json(facts: StreamLook, events: AsyncIterator[Event]) -> None:
-    before = f'{{"stream": {output.to_json(_as_json(facts))}, "events": '
+    before = f'{{"stream": {output.to_json(words.stream_facts(facts))}, "events": '
     with output.json_array(before, "}") as array:
         async for event in events:
             array.add(words.event_facts(event))
@@ -231,10 +231,3 @@ def _write_table(found: list[StreamLook], now_ms: int) -> None:
 
 def _quarantine(facts: StreamLook) -> str:
     return output.paint(output.visible_line(f"  ! quarantined: {facts.quarantined}"), fg="red")
-
-
-def _as_json(facts: StreamLook) -> dict[str, Any]:
-    values = asdict(facts)
-    state = values.pop("state")
-    quarantined = values.pop("quarantined") or None
-    return {**values, **state, "open": facts.unarchived, "quarantined": quarantined}
