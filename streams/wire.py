@@ -246,6 +246,11 @@ def checked(reply: Reply) -> Reply:
     return reply
 
 
+def as_map(reply: Reply) -> dict[Any, Reply]:
+    """A reply of names and values: a flat list in RESP2, a map in RESP3."""
+    return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+
+
 def exec_replies(replies: Sequence[Reply]) -> list[Reply]:
     """Replies of the commands of a MULTI packet; raises the first error among all of them."""
     for reply in replies:

@@ -28,7 +28,7 @@ from streams.feed import ARCHIVERS
 from streams.keys import Keys
 from streams.redis_store import RedisEventStore
 from streams.subscriber_reports import SubscriberReport, read_subscriber_facts
-from streams.wire import Reply, Wire, checked
+from streams.wire import Reply, Wire, as_map, checked
 
 from .compaction_lag import FIRST_ID, CompactionLag
 from .compaction_plan import CompactionPolicy
@@ -167,7 +167,7 @@ def shared_gauges(
 def archivers_group(reply: Reply) -> dict[bytes, Any] | None:
     """The archivers' entry of `XINFO GROUPS`; None without a feed or group."""
     for raw in reply if isinstance(reply, list) else []:
-        group = dict(zip(raw[::2], raw[1::2], strict=True))
+        group = as_map(raw)
         if group[b"name"] == ARCHIVERS.encode():
             return group
     return None

@@ -11,7 +11,7 @@ from streams.keys import Keys
 from streams.lease import owner_of
 from streams.overview import Overview
 from streams.redis_store import RedisEventStore
-from streams.wire import Command, Reply, Wires, checked
+from streams.wire import Command, Reply, Wires, as_map, checked
 from worker.compaction_plan import CompactionPolicy
 from worker.janitor import LEASE as JANITOR
 from worker.sequencer import LEASE as SEQUENCER
@@ -80,7 +80,7 @@ def _workers(reply: Reply) -> list[WorkerLook]:
     """From XINFO CONSUMERS; nobody, where there is no feed or group yet."""
     found: list[WorkerLook] = []
     for raw in reply if isinstance(reply, list) else []:
-        facts = dict(zip(raw[::2], raw[1::2], strict=True))
+        facts = as_map(raw)
         name = facts[b"name"].decode(errors="replace")
         found.append(WorkerLook(name, facts[b"pending"], facts[b"idle"]))
     return sorted(found, key=lambda worker: worker.name)

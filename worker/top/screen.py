@@ -57,38 +57,35 @@ def render(now: Sample, before: Sample | None, frame: Frame) -> list[str]:
     told = frame.trouble or bad
     foot = paint(fit(told, width), **BAD) if told else paint(fit(keys, width), **QUIET)
     room = max(frame.height - 2, 0)
-    body = _share(tables, room)
+    body = _share(tables, room, width)
     return [head, *body, *[""] * (room - len(body)), foot][: frame.height]
 
 
-def _share(tables: Sequence[Sequence[str]], room: int) -> list[str]:
+def _share(tables: Sequence[Sequence[str]], room: int, width: int) -> list[str]:
     """The tables in `room` lines: tenants and workers a quarter each, streams what is left."""
     blank = [""] if room >= _ROOMY else []
     left = room - 2 * len(blank)
     tenants, workers, streams = tables
-    first = _cut(tenants, max(2, left // 4))
-    second = _cut(workers, max(2, left // 4))
-    third = _cut(streams, max(left - len(first) - len(second), 0))
+    first = _cut(tenants, max(2, left // 4), width)
+    second = _cut(workers, max(2, left // 4), width)
+    third = _cut(streams, max(left - len(first) - len(second), 0), width)
     return [*first, *blank, *second, *blank, *third][:room]
 
 
-def _cut(lines: Sequence[str], room: int) -> list[str]:
+def _cut(lines: Sequence[str], room: int, width: int) -> list[str]:
     """The first `room` of the lines, saying how many are left out where there is room for that."""
     if len(lines) <= room or room < 3:
         return list(lines[:room])
-    return [*lines[: room - 1], f"({len(lines) - room + 1} more)"]
+    return [*lines[: room - 1], fit(f"({len(lines) - room + 1} more)", width)]
 
 
 def _headline(now: Sample, width: int, paint: Paint) -> str:
     redis, line = now.redis, "ares-worker"
-    memory = ""
-    if redis.memory_bytes is not None:
-        most = f" of {words.size(redis.max_bytes)}" if redis.max_bytes else ""
-        memory = f"redis {words.size(redis.memory_bytes)}{most}"
+    most = f" of {words.size(redis.max_bytes)}" if redis.max_bytes else ""
     pieces = (
         f"{datetime.fromtimestamp(now.at_ms / 1000, UTC):%H:%M:%SZ}",
-        memory,
-        f"version {redis.version}" if redis.version else "",
+        f"redis {redis.version}" if redis.version else "",
+        f"{words.size(redis.memory_bytes)}{most}" if redis.memory_bytes is not None else "",
         f"{short(redis.calls_per_s)} calls/s" if redis.calls_per_s is not None else "",
         f"up {span(redis.uptime_s)}" if redis.uptime_s is not None else "",
     )
