@@ -6,6 +6,7 @@ stream are published in order: where one fails, those behind it are not tried.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -152,14 +153,22 @@ class StreamBatch:
         try:
             self._link_all()
             for name in self._found:
-                # Whoever published it may have died before it was durable.
-                self.folder.sync_file(name)
+                self._sync_found(name)
             if any(isinstance(result, Published) for result in self._results):
                 self.folder.sync()
             self._sweep()
         except AresError as exc:
             self.fail(exc)
         self._rotate(rotate)
+
+    def _sync_found(self, name: str) -> None:
+        """Whoever published it may have died before it was durable."""
+        try:
+            self.folder.sync_file(name)
+        except ArchiveFailure as exc:
+            # Gone, it has rotated away: that happens behind later rounds that are durable.
+            if exc.errno != errno.ENOENT:
+                raise
 
     def fail(self, failure: AresError) -> None:
         """Nothing of this batch can be called durable: answer every record with `failure`."""
@@ -171,11 +180,13 @@ class StreamBatch:
         return [result for result in self._results if result is not None]
 
     def _rotate(self, rotate: Rotate) -> None:
+        # The folder is listed again: of rounds that another writer published or rotated away
+        # meanwhile, none may stay behind a later one that goes.
         for index in range(len(self._results) - 1, -1, -1):
             newest = self._results[index]
             if isinstance(newest, Published):
                 try:
-                    rotated = rotate(self.folder, self.numbers)
+                    rotated = rotate(self.folder, round_numbers(self.folder.names()))
                     self._results[index] = replace(newest, rotated=rotated)
                 except AresError as exc:
                     self._results[index] = replace(newest, rotation_failure=exc)
@@ -204,7 +215,6 @@ class StreamBatch:
                 # Before the round: without the mark, those behind it could be stored twice.
                 self.folder.mark(mark_name(job.plan.look_until))
             if self.folder.publish(staged, name):
-                self.numbers.append(record.round)
                 return Published(
                     record.round,
                     record.epoch,
@@ -223,7 +233,6 @@ class StreamBatch:
         plan = plan_publication(record, highest=record.round, stored=theirs)
         if isinstance(plan, Found):
             self._found.append(name)
-            self.numbers.append(record.round)  # rotation must not take a later one before it
             return _published(plan.stored, "found")
         return PublicationConflict(record.stream_id, record.round, record.round)
 

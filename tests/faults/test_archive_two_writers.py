@@ -30,6 +30,10 @@ OURS = RoundRecord(
     last_version=10,
     events_digest="aa" * 32,
 )
+SIX = [
+    replace(OURS, round=n, first_version=n, last_version=n, events_digest=f"{n:02d}" * 32)
+    for n in range(1, 7)
+]
 STEPS = ["names", "create", "write", "sync", "link"]
 
 
@@ -81,14 +85,37 @@ def test_in_a_batch_what_follows_a_round_lost_to_another_writer_is_not_written(t
 
 def test_rounds_another_writer_published_meanwhile_rotate_away_before_later_ones(tmp_path):
     """Else a gap would open between them and the rounds that stay."""
-    batch = [
-        replace(OURS, round=n, first_version=n, last_version=n, events_digest=f"{n:02d}" * 32)
-        for n in range(1, 7)
-    ]
     other = FileArchiveWriter(tmp_path, 0)
-    writer = interrupted(tmp_path, "link", lambda: other.record_many(batch[:3]), max_rounds=2)
-    results = writer.record_many(batch)
+    writer = interrupted(tmp_path, "link", lambda: other.record_many(SIX[:3]), max_rounds=2)
+    results = writer.record_many(SIX)
     assert [result.how for result in results] == ["found"] * 3 + ["written"] * 3
+    assert FileArchiveReader(tmp_path).list("s") == [5, 6]
+
+
+def test_rounds_that_rotated_away_while_a_writer_was_held_up_do_not_come_back_to_stay(tmp_path):
+    """It links names that are free again; the next rotation is its own."""
+    other = FileArchiveWriter(tmp_path, 2)
+    writer = interrupted(tmp_path, "link", lambda: other.record_many(SIX), max_rounds=2)
+    results = writer.record_many(SIX[:3])
+    assert [result.how for result in results] == ["written"] * 3
+    assert FileArchiveReader(tmp_path).list("s") == [5, 6]
+
+
+def test_a_round_that_rotates_away_after_it_was_found_fails_nothing(tmp_path):
+    """Later rounds are durable then, so it was."""
+    other = FileArchiveWriter(tmp_path, 2)
+    meanwhile = {
+        "link": [lambda: other.record_many(SIX[:2])],
+        "open_file": [lambda: None, lambda: None, lambda: other.record_many(SIX[2:])],
+    }
+
+    def hook(name: str, args: object) -> None:
+        if meanwhile.get(name):
+            meanwhile[name].pop(0)()
+
+    writer = FileArchiveWriter(tmp_path, 2, disk=FaultyDisk(hook))
+    results = writer.record_many(SIX[:2])
+    assert [result.how for result in results] == ["found"] * 2
     assert FileArchiveReader(tmp_path).list("s") == [5, 6]
 
 
