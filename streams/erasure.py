@@ -12,6 +12,7 @@ from typing import Final
 from .dead_letters import ORIGINAL
 from .errors import CorruptionError, LeaseLost
 from .feed import ARCHIVERS, FeedEntry, parse_feed_entry
+from .feed_upkeep import parse_id
 from .keys import Keys
 from .lease import Acquired, Lease
 from .wire import Command, Reply, Wire, checked, exec_replies
@@ -67,6 +68,12 @@ async def announcements(
         yield [name for name, fields in page if _announces(name, fields, announces)]
 
 
+async def newest_announcement(wire: Wire, keys: Keys) -> tuple[int, int]:
+    """The feed's newest id, as numbers; what is committed from now on has a greater one."""
+    (found,) = await wire.exchange([("XREVRANGE", keys.feed, "+", "-", "COUNT", 1)])
+    return parse_id(checked(found)[0][0]) if checked(found) else (0, 0)
+
+
 async def count(pages: AsyncIterator[Sequence[bytes]]) -> int:
     """How many ids there are."""
     return sum([len(ids) async for ids in pages])
@@ -79,21 +86,16 @@ async def erase_waiting(lease: Lease, wire: Wire, keys: Keys, concerns: Concerns
     """
     erased = 0
     async for ids in waiting_entries(wire, keys, concerns):
-        gone: list[Command] = [
-            ("XDEL", keys.inbox, *ids),
-            ("HDEL", keys.attempts, *ids),
-            ("DEL", keys.intake),  # what is erased is not lost
-        ]
-        replies = await lease.transaction(gone if ids else [])
-        erased += int(replies[0]) if ids else 0
+        gone: list[Command] = [("XDEL", keys.inbox, *ids), ("HDEL", keys.attempts, *ids)]
+        erased += await _under(lease, gone if ids else [])
     return erased
 
 
-async def erase_dead(wire: Wire, keys: Keys, concerns: Concerns) -> int:
-    """Take dead letters away; returns how many."""
+async def erase_dead(lease: Lease, wire: Wire, keys: Keys, concerns: Concerns) -> int:
+    """Take dead letters away, while nobody adds to them; returns how many. As `erase_waiting`."""
     erased = 0
     async for ids in dead_letters(wire, keys, concerns):
-        erased += await _delete(wire, [("XDEL", keys.dead, *ids)]) if ids else 0
+        erased += await _under(lease, [("XDEL", keys.dead, *ids)] if ids else [])
     return erased
 
 
@@ -182,6 +184,12 @@ def _value(fields: Sequence[bytes], name: bytes) -> bytes | None:
 def _names(raw: Reply) -> Sequence[bytes]:
     """Field names of a hash: every other one of a flat list in RESP2, keys of a map in RESP3."""
     return list(raw) if isinstance(raw, dict) else raw[::2]
+
+
+async def _under(lease: Lease, commands: Sequence[Command]) -> int:
+    """Run `commands`, none or several, if the lease is held; the number the first one answers."""
+    replies = await lease.transaction(commands)
+    return int(replies[0]) if replies else 0
 
 
 async def _delete(wire: Wire, packet: Sequence[Command]) -> int:

@@ -56,15 +56,24 @@ async def forget_archived(
     return Removed(version - state.compacted_version, _number(count))
 
 
-async def drop_stream(wire: Wire, keys: Keys, stream: str) -> Removed | None:
+async def drop_stream(wire: Wire, keys: Keys, stream: str, *, headless: bool) -> Removed | None:
     """Take everything of a stream out, its name too; None when somebody wrote meanwhile.
 
-    For a stream without a usable head or state: what is appended later begins at version 1.
+    For a stream without a usable head or state: what is appended later begins at version 1. With
+    `headless` only where there is no head at all.
     """
     log, summaries = keys.log(stream), keys.summaries(stream)
     everything = (keys.head(stream), keys.state(stream), summaries, log)
-    packet: list[Command] = [("WATCH", *everything), ("XLEN", log), ("LLEN", summaries)]
-    _, events, count = await wire.exchange(packet)
+    packet: list[Command] = [
+        ("WATCH", *everything),
+        ("GET", keys.head(stream)),
+        ("XLEN", log),
+        ("LLEN", summaries),
+    ]
+    _, head, events, count = await wire.exchange(packet)
+    if headless and head is not None:
+        await wire.exchange([("UNWATCH",)])
+        return None
     gone: list[Command] = [("DEL", *everything), ("ZREM", keys.streams, stream)]
     if not await _execute(wire, gone):
         return None

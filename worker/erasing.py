@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from streams.erasure import (
@@ -21,11 +21,14 @@ from streams.erasure import (
     erase_dead,
     erase_from_groups,
     erase_waiting,
+    newest_announcement,
     step_aside,
     take_over,
 )
 from streams.erasure_log import Removed, drop_stream, forget_archived
 from streams.errors import StoreUnavailable, StreamNotFound, TooMuchContention
+from streams.feed import FeedEntry
+from streams.feed_upkeep import parse_id
 from streams.tail import StreamFacts
 
 from .erasing_facts import Erased
@@ -51,12 +54,14 @@ async def erase_stream(reach: Reach, stream: str) -> Erased:
     the same call again completes what was begun.
     """
     (head,) = await reach.wire.exchange([("GET", reach.keys.head(stream))])
+    began = await newest_announcement(reach.wire, reach.keys)
     erased = Erased()
     erased.take(await asyncio.to_thread(reach.eraser.stream, reach.tenant, stream))
     name = stream.encode()
     await _erase_before_log(reach, lambda found: found == name, erased)
-    through = await _erase_log(reach, stream, erased)
-    await erase_feed(reach, lambda e: e.stream == stream and e.last <= through, erased)
+    through = {stream: await _erase_log(reach, stream, erased)}
+    gone = _announced_by_then(through, began)
+    await erase_feed(reach, lambda entry: entry.stream == stream and gone(entry), erased)
     await erase_from_groups(reach.wire, reach.keys, lambda found: found == name)
     await _forget_segments(reach, [stream], erased)
     await reach.refresh_index()
@@ -70,16 +75,17 @@ async def erase_tenant(reach: Reach, progress: Progress | None = None) -> Erased
 
     A stream that can't be erased now is pending and holds up no other.
     """
+    began = await newest_announcement(reach.wire, reach.keys)
     erased = Erased()
     erased.take(await asyncio.to_thread(reach.eraser.tenant, reach.tenant))
     await _erase_before_log(reach, lambda _: True, erased)
     streams = await listed_streams(reach)
-    through: dict[str, int] = {}
+    through: dict[str, int | None] = {}
     for done, stream in enumerate(streams):
         if progress is not None and done % _TELL_EVERY == 0:
             progress(done, len(streams))
         through[stream] = await _erase_log(reach, stream, erased)
-    await erase_feed(reach, lambda e: e.last <= through.get(e.stream, 0), erased)
+    await erase_feed(reach, _announced_by_then(through, began), erased)
     await erase_from_groups(reach.wire, reach.keys, lambda _: True)
     archived = await asyncio.to_thread(archived_streams, reach)
     known = sorted(archived.union(streams))
@@ -97,6 +103,19 @@ async def erase_feed(reach: Reach, announces: Announces, erased: Erased) -> None
     erased.feed_entries += await erase_announcements(reach.wire, reach.keys, announces)
 
 
+def _announced_by_then(through: Mapping[str, int | None], began: tuple[int, int]) -> Announces:
+    """Feed entries of what is gone: announced before this began, or of versions up to `through`.
+
+    None stands for a stream that could not be erased. One that isn't among them has no events.
+    """
+
+    def gone(entry: FeedEntry) -> bool:
+        version = through.get(entry.stream, 0)
+        return version is not None and (parse_id(entry.id) <= began or entry.last <= version)
+
+    return gone
+
+
 async def _erase_before_log(reach: Reach, concerns: Concerns, erased: Erased) -> None:
     """Dead letters and inbox entries, while no sequencer has some of them in hand."""
     with erased.going_on("the inbox"):
@@ -109,35 +128,44 @@ async def _erase_before_log(reach: Reach, concerns: Concerns, erased: Erased) ->
         )
         try:
             # Dead letters first: one that is requeued meanwhile is found in the inbox.
-            erased.dead_letters += await erase_dead(reach.wire, reach.keys, concerns)
+            erased.dead_letters += await erase_dead(lease, reach.wire, reach.keys, concerns)
             erased.inbox_entries += await erase_waiting(lease, reach.wire, reach.keys, concerns)
         finally:
             with contextlib.suppress(StoreUnavailable):
                 await lease.release()
 
 
-async def _erase_log(reach: Reach, stream: str, erased: Erased) -> int:
-    """Tail, log, summaries and the rounds published since; the version up to which all is gone."""
+async def _erase_log(reach: Reach, stream: str, erased: Erased) -> int | None:
+    """Tail, log, summaries and the rounds published since; up to which version all is gone.
+
+    0 for a stream that has no versions any more, None where it could not be done now.
+    """
     with erased.going_on(f"stream {stream}"):
         facts, removed = await _forget(reach, stream)
         erased.events += removed.events
         erased.summaries += removed.summaries
-        through = facts.state.archived_version
-        await asyncio.to_thread(_erase_since, reach, stream, facts, erased)
-        return through
-    return 0
+        if _goes_on(facts):
+            await asyncio.to_thread(_erase_since, reach, stream, facts, erased)
+        return facts.state.archived_version
+    return None
 
 
 async def _forget(reach: Reach, stream: str) -> tuple[StreamFacts, Removed]:
+    wire, keys = reach.wire, reach.keys
     for _ in range(_TRIES):
         facts = await reach.burial.bury(stream)
-        if facts.damage or not facts.head:
-            removed = await drop_stream(reach.wire, reach.keys, stream)
+        if _goes_on(facts):
+            removed = await forget_archived(wire, keys, stream, facts.state, facts.head)
         else:
-            removed = await forget_archived(reach.wire, reach.keys, stream, facts.state, facts.head)
+            removed = await drop_stream(wire, keys, stream, headless=not facts.damage)
         if removed is not None:
             return facts, removed
     raise TooMuchContention(stream, _TRIES)
+
+
+def _goes_on(facts: StreamFacts) -> bool:
+    """Whether later events get the next versions: head and state can be relied on."""
+    return facts.head > 0 and not facts.damage
 
 
 def _erase_since(reach: Reach, stream: str, facts: StreamFacts, erased: Erased) -> None:

@@ -150,6 +150,7 @@ def die_and_do_it_again(stage: Stage, what: str, doom: Doom) -> None:
     stage.reset()
     code = stage.nursery.run("erase", *ERASURES[what][0], doom=doom)
     assert code == KILLED, f"step {doom} was never reached"
+    assert stage.nursery.run("verify") == 0, f"{doom}: {stage.nursery.log()}"
     complete(stage, what)
 
 

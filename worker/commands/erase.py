@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from worker.erasing_facts import Erased
     from worker.erasing_reach import Reach
     from worker.settings.load import Settings
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @click.command("erase", cls=AresCommand)
@@ -90,6 +93,8 @@ class _What:
         if stream is None and not invocation.tenants:
             # A setting or default is no request to erase a tenant.
             raise click.UsageError("Say what to erase: --stream S, or --tenant T for all of it.")
+        if stream is not None and _SURROGATE.search(stream):
+            raise click.UsageError("The stream's name is no UTF-8 text.")
         self.tenant = ""
         self._stream, self._number = stream, number
 

@@ -90,7 +90,6 @@ async def worked(scene, stream: str) -> None:
     await sequencer.release()
     await drain(scene.shop.archiver("two"))
     await scene.compact(stream, 2)
-    await scene.shop.janitor().run_once()
 
 
 async def sweep(scene, act: Callable[[Any, str, int], Awaitable[bool]]) -> int:
@@ -147,8 +146,12 @@ async def test_a_round_erased_before_any_packet_of_a_workers_work_stays_erased(s
 @on_one_redis
 async def test_a_worker_before_any_packet_of_an_erasure_keeps_nothing_of_the_stream(scene):
     async def act(scene, stream: str, number: int) -> bool:
+        async def work_and_tidy() -> None:
+            await worked(scene, stream)
+            await scene.shop.janitor().run_once()
+
         await sent(scene, stream)
-        with at_packet(number, lambda: worked(scene, stream)) as packets:
+        with at_packet(number, work_and_tidy) as packets:
             erased = await scene.erase(stream)
         if packets.reached:
             assert erased.pending == []
@@ -202,6 +205,39 @@ async def test_what_is_appended_before_any_packet_of_an_erasure_is_there_or_gone
             await worked(scene, stream)
             rounds = scene.reader.list(stream)
             assert (len(events), len(rounds)) in ((3, 1), (0, 0)), f"before packet {number}"
+            kept += bool(events)
+        return packets.reached
+
+    total = await sweep(scene, act)
+    assert 0 < kept < total
+
+
+@on_one_redis
+async def test_a_stream_redis_had_forgotten_may_begin_anew_before_any_packet_of_its_erasure(scene):
+    kept = 0
+
+    async def act(scene, stream: str, number: int) -> bool:
+        nonlocal kept
+        await sent(scene, stream)
+        await scene.work()
+        keys = scene.keys
+        await scene.shop.client.delete(
+            keys.head(stream), keys.state(stream), keys.log(stream), keys.summaries(stream)
+        )
+        await scene.shop.client.zrem(keys.streams, stream)
+        kinds = ("task.created", "task.completed", "llm.call")
+        with at_packet(number, lambda: scene.append(stream, *kinds, told="meanwhile")) as packets:
+            assert (await scene.erase(stream)).pending == []
+        if packets.reached:
+            old = [f" {stream}-{n}." for n in (1, 2, 3, 4, "open")]
+            assert await scene.traces(*old) == set(), f"before packet {number}"
+            events = await scene.shop.store().read(stream)
+            await worked(scene, stream)
+            rounds = scene.reader.list(stream)
+            assert (len(events), len(rounds)) in ((3, 1), (0, 0)), f"before packet {number}"
+            feed = await scene.shop.client.xrange(keys.feed)
+            announced = [f for _, f in feed if f[b"s"] == stream.encode() and f[b"t"]]
+            assert len(announced) == bool(events), f"before packet {number}"
             kept += bool(events)
         return packets.reached
 
@@ -275,20 +311,3 @@ async def test_a_worker_that_has_read_a_stream_can_not_publish_it_once_it_is_era
     assert scene.reader.list("s") == []
     assert await scene.traces(" s-") == set()
     assert (await scene.state("s"))["archived_version"] == 13
-
-
-async def test_a_summary_that_is_being_made_of_an_erased_round_is_thrown_away(scene):
-    await scene.send_rounds("s", 1, 4)
-    await scene.work()
-
-    async def summarize(events) -> str:
-        if scene.reader.list("s") == [1, 2, 3, 4]:
-            await scene.erase("s", 2)
-        return " ".join(str(event.payload) for event in events)
-
-    compactor = scene.shop.compactor(summarize, threshold=1, keep_recent=2)
-    while (await compactor.compact("s")).more:
-        pass
-
-    assert await scene.traces(" s-2.") == set()
-    assert await scene.traces(" s-3.") != set()
