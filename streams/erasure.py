@@ -23,6 +23,7 @@ Concerns = Callable[[bytes | None], bool]
 Announces = Callable[[FeedEntry], bool]
 """Whether a feed entry announces events that are to go."""
 
+_OWNER: Final = "erase"
 _FIRST_PAGE: Final = 16
 _MOST_ENTRIES: Final = 1_000
 _PAGE_BYTES: Final = 4 * 1024 * 1024
@@ -35,7 +36,7 @@ async def take_over(wire: Wire, keys: Keys, name: str, *, ttl_ms: int, marks: by
     Nothing its holder still sends can commit from then on; once it is released another worker
     takes it as if nothing had happened. Raises `LeaseLost` where others are always faster.
     """
-    lease = Lease(wire, keys, name, ttl_ms=ttl_ms, marks=marks)
+    lease = Lease(wire, keys, name, ttl_ms=ttl_ms, marks=marks, owner=_OWNER)
     for _ in range(_TAKEOVERS):
         (reply,) = await wire.exchange([("DEL", keys.lease(name))])
         checked(reply)
@@ -86,7 +87,11 @@ async def erase_waiting(lease: Lease, wire: Wire, keys: Keys, concerns: Concerns
     """
     erased = 0
     async for ids in waiting_entries(wire, keys, concerns):
-        gone: list[Command] = [("XDEL", keys.inbox, *ids), ("HDEL", keys.attempts, *ids)]
+        gone: list[Command] = [
+            ("XDEL", keys.inbox, *ids),
+            ("HDEL", keys.attempts, *ids),
+            ("DEL", keys.intake),  # what is erased is not lost
+        ]
         erased += await _under(lease, gone if ids else [])
     return erased
 

@@ -175,3 +175,19 @@ async def test_what_can_not_be_read_back_of_an_entry_is_erased_too(past):
 
 
 SECRET_OF_S = "planted s-foreign."
+
+
+async def test_a_sequencer_goes_on_afterwards_and_misses_nothing(past):
+    """It had the lease, and finds entries gone that it didn't take: erased is not lost."""
+    sequencer = past.shop.sequencer()
+    assert (await sequencer.run_once()).held
+    await past.send_open("s", "later")
+    await past.send_open("other", "later")
+
+    await past.erase("s")
+
+    past.shop.clock.forward(60_000)
+    seen = [await sequencer.run_once() for _ in range(4)]
+    assert sum(facts.events for facts in seen) == 1
+    assert not any(facts.lost for facts in seen)
+    assert await past.traces(" s-later.") == set()
