@@ -26,6 +26,7 @@ from .rounds import DueRound, RoundLimits, due_rounds
 from .sealing import SealOutcome
 
 _STREAMS_AT_ONCE: Final = 64
+_BYTES_AT_ONCE: Final = 16 * 1024 * 1024
 _TRIES: Final = 10
 _OFF_LOOP_BYTES: Final = 256 * 1024
 
@@ -134,13 +135,14 @@ class StreamArchiver:
         `StoreUnavailable`. Safe to repeat: what is archived already is recognised.
         """
         for start in range(0, len(streams), _STREAMS_AT_ONCE):
-            todo: Iterable[str] = streams[start : start + _STREAMS_AT_ONCE]
+            todo = set(streams[start : start + _STREAMS_AT_ONCE])
             vain = 0
             while todo and vain < _TRIES:
                 before = archived.advances
-                todo = await self._attempt(list(todo), archived, close_open)
-                vain = 0 if archived.advances > before else vain + 1
-            archived.left.update(todo)
+                again = await self._attempt(list(todo), archived, close_open)
+                moved = archived.advances > before or len(again) < len(todo)
+                todo, vain = again, 0 if moved else vain + 1
+            archived.left |= todo
 
     async def close(self) -> None:
         """Close the connection."""
@@ -154,6 +156,7 @@ class StreamArchiver:
             if item.damage:
                 archived.failures[item.stream] = StreamCorrupted(item.stream, item.damage)
         due = [item for item in facts if item.head > item.state.archived_version]
+        due, postponed = _affordable(due)
         limits = self._policy.limits
         tail_limits = TailLimits(limits.max_events, limits.max_bytes)
         spans = [item.unarchived for item in due]
@@ -171,7 +174,7 @@ class StreamArchiver:
             await self._publish(works)
             again |= await self._advance(works, archived)
             await self._seal(works, archived)
-        return again
+        return again | postponed
 
     async def _overtaken(
         self, due: Sequence[StreamFacts], failures: Mapping[str, AresError]
@@ -192,6 +195,7 @@ class StreamArchiver:
                     work.records = await asyncio.to_thread(self._records, work)
                 else:
                     work.records = self._records(work)
+                    await asyncio.sleep(0)  # many of them must not hold up a lease's renewal
             except Exception as exc:
                 archived.failures[work.stream] = UnbuildableRound(work.stream, exc)
                 continue
@@ -315,6 +319,19 @@ class StreamArchiver:
             archived.failures[work.stream] = exc
             return state
         return self._count(work, record, result, state, archived)
+
+
+def _affordable(due: Sequence[StreamFacts]) -> tuple[list[StreamFacts], set[str]]:
+    """Those that may be read at once, by their bytes, at least one; and the names of the others."""
+    chosen: list[StreamFacts] = []
+    left = _BYTES_AT_ONCE
+    for item in due:
+        span = item.unarchived
+        left -= (span.until - span.after) * span.event_bytes
+        if chosen and left < 0:
+            break
+        chosen.append(item)
+    return chosen, {item.stream for item in due[len(chosen) :]}
 
 
 def _due(item: StreamFacts, tail: Tail, limits: RoundLimits, *, close_open: bool) -> list[DueRound]:

@@ -88,7 +88,7 @@ class InboxLosses:
 
     async def look(self) -> Loss | None:
         """What was lost since the last look; looks now and then only."""
-        if self._clock() - self._looked_ms < _EVERY_MS:
+        if 0 <= self._clock() - self._looked_ms < _EVERY_MS:
             return None
         return await self._look()
 

@@ -48,8 +48,10 @@ class InboxReader:
 
     async def page(self, *, count: int | None = None) -> list[Entry]:
         """The entries behind the cursor; empty at the end of the pass."""
-        if self.holds_back and self._clock() - self._pass_began_ms > self._policy.pass_ms:
-            self.restart()
+        if self.holds_back:
+            since_ms = self._clock() - self._pass_began_ms
+            if not 0 <= since_ms <= self._policy.pass_ms:  # below 0: the clock was set back
+                self.restart()
         return await self._read(self._cursor, count or await self._page_count())
 
     def passed(self, page: list[Entry]) -> None:

@@ -104,7 +104,7 @@ class Sequencer:
         except LeaseLost:
             self._losses.unsure()
             facts.held, facts.lease, self._told_held = False, "lost", False
-        except StoreUnavailable:
+        except BaseException:  # cancelled, too: a commit may be on its way
             self._losses.unsure()
             self._unsettled = True
             raise
@@ -165,7 +165,8 @@ class Sequencer:
 
     async def _renew(self) -> None:
         """Renew the lease where no commit has done it lately; never between WATCH and EXEC."""
-        if self._clock() - self._renewed_ms > self._policy.lease_ttl_ms // 4:
+        since_ms = self._clock() - self._renewed_ms
+        if not 0 <= since_ms <= self._policy.lease_ttl_ms // 4:  # below 0: the clock was set back
             await self._lease.renew()
             self._renewed_ms = self._clock()
 

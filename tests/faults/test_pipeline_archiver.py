@@ -16,6 +16,7 @@ from streams.event import Event
 from streams.feed_upkeep import retire_consumers
 from support.waiting import eventually
 from support.workshop import Workshop, drain
+from worker import archiving
 from worker.archiver import ArchiverFacts
 from worker.rounds import RoundLimits
 
@@ -44,6 +45,27 @@ async def test_the_scan_archives_a_stream_far_behind_to_its_end(shop: Workshop):
     await janitor.run_once()
 
     assert len(shop.rounds("s")) == FAR_BEHIND // 100
+
+
+async def test_many_large_rounds_are_never_in_memory_all_at_once(shop: Workshop, monkeypatch):
+    """A batch of 64 streams may hold gigabytes."""
+    for n in range(14):
+        text = "x" * (3 << 20)
+        events = [Event("llm.call", {"text": text}), Event("task.completed")]
+        await shop.store().append(f"s{n}", events)
+    at_once: list[int] = []
+    read = archiving.read_tails
+
+    async def noting(wire, keys, spans, limits):
+        tails, failures = await read(wire, keys, spans, limits)
+        at_once.append(sum(sum(tail.sizes) for tail in tails))
+        return tails, failures
+
+    monkeypatch.setattr(archiving, "read_tails", noting)
+    await drain(shop.archiver())
+
+    assert len(shop.files()) == 14
+    assert max(at_once) < 20 << 20
 
 
 class SlowWriter:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
 
 import pytest
 
+from streams.connection import open_client
 from streams.erasure import erase_waiting
 from streams.lease import Lease
+from support.lossy_proxy import Fault, LossyProxy
+from support.waiting import eventually
 from support.workshop import Workshop, drain
 from worker.inbox_losses import Level, Loss, find_loss
 from worker.sequencer import LEASE, Sequencer
@@ -105,6 +109,28 @@ async def test_a_worker_that_died_raises_no_false_alarm(shop: Workshop):
     await shop.client.delete(shop.store().keys.lease("sequencer"))
 
     assert await lost(shop.sequencer()) == {}
+
+
+async def test_a_commit_cut_short_by_the_end_of_the_worker_is_no_loss(server, shop: Workshop):
+    """Nobody waits for its answer any more: whether it took entries out isn't known."""
+    await send(shop, 3)
+    async with LossyProxy(server.port) as proxy:
+        client = open_client(proxy.url)
+        here = Workshop(client, shop.tenant, shop.directory, shop.stack, shop.clock)
+        ending = here.sequencer()
+        await drain(ending)
+        await send(shop, 5)
+        proxy.fail("ZADD", Fault.DELAY, delay_s=0.2)
+        working = asyncio.create_task(ending.run_once())
+        await eventually(lambda: proxy.hits)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        await ending.release()
+        await client.aclose()
+    await eventually(lambda: shop.client.xlen(shop.store().keys.log("s")))
+
+    assert await lost(shop.sequencer()) == {}
+    assert await shop.store().stream_version("s") == 8
 
 
 async def test_what_is_erased_is_not_lost(shop: Workshop):

@@ -179,6 +179,25 @@ async def test_a_long_pass_that_commits_nothing_keeps_its_lease(shop: Workshop):
     assert await shop.client.pttl(lease) > 5_000
 
 
+async def test_a_clock_set_back_by_an_hour_costs_neither_the_lease_nor_those_who_wait(
+    shop: Workshop,
+):
+    await quarantine(shop, 1)
+    sequencer = shop.sequencer()
+    await drain(sequencer)
+    shop.clock.forward(-3_600_000)
+    lease = shop.store().keys.lease("sequencer")
+    await shop.client.pexpire(lease, 500)
+
+    await drain(sequencer)
+
+    assert await shop.client.pttl(lease) > 5_000
+    await shop.client.delete(shop.store().keys.log("hurt"), shop.store().keys.head("hurt"))
+    shop.clock.forward(-1_000)
+    await drain(sequencer)
+    assert await shop.store().stream_version("hurt") == 1
+
+
 async def test_a_lease_won_behind_a_lost_reply_is_told(server, shop: Workshop):
     """Else the fleet looks as if nobody sequenced."""
     async with LossyProxy(server.port) as proxy:
