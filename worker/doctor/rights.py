@@ -93,6 +93,7 @@ def _on_other_keys(keys: Keys) -> list[Command]:
         ("MGET", head),
         ("SET", lease, "x", "NX", "PX", 1),
         ("PEXPIRE", lease, 1),
+        ("PTTL", lease),
         ("DEL", log),
         ("HSET", state, "f", "v"),
         ("HGET", state, "f"),

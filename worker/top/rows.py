@@ -20,7 +20,7 @@ SORTS: Final = ("recent", "rate", "open", "size")
 
 TENANTS: Final = (
     Column("INBOX", 0),
-    Column("WAIT", 2),
+    Column("AGE", 2),
     Column("SEQ", 1),
     Column("EV/S", 1),
     Column("LAG", 0),
