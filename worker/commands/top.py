@@ -45,7 +45,7 @@ def top(
     """Watch streams, lags, workers, leases and rates, like htop.
 
     Keys: q quits, s sorts the streams by time, rate, open events or size. A tenant's SEQ says
-    whether a worker sequences its inbox; WAIT and BEHIND are the ages of the oldest entry in inbox
+    whether a worker sequences its inbox; AGE and BEHIND are the ages of the oldest entry in inbox
     and feed, PENDING feed entries in a worker's hands, COMPACT events that could be compacted, EV/S
     and RND/S events and rounds a second of the streams looked at. Of a stream OPEN events are in no
     round file yet, LOG are in Redis. Nothing is changed.
