@@ -101,6 +101,7 @@ def _on_other_keys(keys: Keys) -> list[Command]:
         ("HGETALL", group),
         ("HEXISTS", group, "f"),
         ("HSETNX", group, "f", "v"),
+        ("HKEYS", group),
         ("HLEN", keys.subscribers),
         ("HDEL", state, "f"),
         ("HINCRBY", keys.attempts, "f", 1),
