@@ -60,7 +60,7 @@ class LiveTop:
             except AresError as exc:
                 if self._now is None:
                     raise
-                self._trouble = f"{exc}; trying again"
+                self._trouble = f"trying again: {exc}"
             else:
                 self._before, self._now, self._trouble = self._now, sample, ""
             self._draw()
@@ -84,8 +84,8 @@ class LiveTop:
         # At the end of input there is always something to read, and it is nothing.
         if not keys or "q" in keys.lower():
             self._stop.set()
-        if "s" in keys:
-            self._sort = (self._sort + 1) % len(SORTS)
+        if presses := keys.count("s"):
+            self._sort = (self._sort + presses) % len(SORTS)
             self._draw()
 
     def _pause(self) -> None:
