@@ -47,6 +47,8 @@ class TenantPipeline:
             if self.sequencer.held or await self._inbox_is_empty():
                 break
             await self.sequencer.rest(stop)
+        # Archiving may take longer than the lease lasts: another worker shall not have to wait.
+        await self.sequencer.close()
         failures: dict[str, AresError] = {}
         for part in (self.archiver, self.janitor, self.compactor):
             more = True

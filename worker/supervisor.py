@@ -12,7 +12,6 @@ from typing import Final
 from ops.health import Heartbeat, Readiness, watch_loop
 from ops.logs import fields
 from ops.metrics import Metrics
-from streams.errors import AresError
 
 from .pipeline import TenantPipeline
 from .runner import Part, Runner
@@ -122,14 +121,18 @@ class Worker:
     async def _end(self) -> None:
         """Release what is held and close; a failure here must not hide why the worker ends."""
         parts = [part for pipeline in self._pipelines for part in pipeline.parts()]
-        for part in (*parts, self._probe):
-            try:
-                async with asyncio.timeout(_CLOSE_TIMEOUT_S):
-                    await part.close()
-            except (AresError, TimeoutError) as exc:
-                told = fields(part=part.name, error=str(exc))
-                _log.warning("a part did not end cleanly", extra=told)
+        await asyncio.gather(*(_close(part) for part in (*parts, self._probe)))
         await self._close()
+
+
+async def _close(part: Part) -> None:
+    """Side by side with the others: of fifty tenants, each may wait for a Redis that hangs."""
+    try:
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+            await part.close()
+    except Exception as exc:
+        told = fields(part=part.name, error=str(exc) or type(exc).__name__)
+        _log.warning("a part did not end cleanly", extra=told)
 
 
 async def _all_done(tasks: Sequence[asyncio.Task[None]]) -> None:

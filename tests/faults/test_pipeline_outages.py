@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 
@@ -12,7 +13,7 @@ import redis as redis_py
 from streams.keys import Keys
 from support.redis_server import REDIS_7, REDIS_62, RedisServer
 from support.waiting import eventually_sync
-from support.worker_process import Installation, WorkerProcess
+from support.worker_process import PROGRAM, Installation, WorkerProcess
 
 KEYS = Keys("default")
 QUICK = {
@@ -238,3 +239,29 @@ def test_many_workers_come_back_to_a_crowded_redis_without_a_storm(own, tmp_path
     finally:
         for worker in workers:
             worker.__exit__(None)
+
+
+@pytest.mark.chaos
+def test_a_worker_of_many_tenants_ends_in_time_though_its_redis_hangs(own, tmp_path):
+    tenants = [f"t{n}" for n in range(8)]
+    more = {"ARES_TENANTS": ",".join(tenants), "ARES_WORKER_DRAIN_TIMEOUT": "3s"}
+    here = Installation(own.url, tmp_path / "rounds", QUICK | more)
+    with here.worker() as worker:
+        worker.wait_ready()
+        own.pause()
+        began = time.monotonic()
+        worker.process.terminate()
+        assert worker.process.wait(30) == 0
+        assert time.monotonic() - began < 12
+        own.resume()
+
+
+@pytest.mark.chaos
+def test_once_leaves_the_sequencing_to_others_while_it_archives(own, tmp_path, admin):
+    here = Installation(own.url, tmp_path / "rounds", QUICK)
+    send(admin, 0, 300)
+    with subprocess.Popen([*PROGRAM, "run", "--once"], env=here.environment) as once:
+        eventually_sync(lambda: admin.exists(KEYS.feed) and not admin.xlen(KEYS.inbox), 30)
+        eventually_sync(lambda: not admin.exists(KEYS.lease("sequencer")), 5, hint="released")
+        assert once.wait(60) == 0
+    assert len(here.rounds()) == 300
