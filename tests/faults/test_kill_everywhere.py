@@ -193,19 +193,24 @@ def test_a_worker_frozen_when(stage: Stage, turn: str):
     freeze_and_go_on(stage, turned)
 
 
+SHARES = 6  # each well within the time after which a test counts as hanging
+
+
 @pytest.mark.chaos
+@pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("when", [BEFORE, SENT])
-def test_a_worker_killed_at_any_step(stage: Stage, when: str):
+def test_a_worker_killed_at_any_step(stage: Stage, when: str, share: int):
     """Every packet and every system call on the archive, one death each."""
-    for nth in range(1, len(stage.steps) + 1):
+    for nth in range(1 + share, len(stage.steps) + 1, SHARES):
         die_and_go_on(stage, Doom(nth, when))
 
 
 @pytest.mark.chaos
+@pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("when", [BEFORE, SENT])
-def test_a_worker_frozen_at_any_step(stage: Stage, when: str):
+def test_a_worker_frozen_at_any_step(stage: Stage, when: str, share: int):
     """It wakes into a world where everything is done, and changes nothing."""
-    for nth in range(1, len(stage.steps) + 1):
+    for nth in range(1 + share, len(stage.steps) + 1, SHARES):
         freeze_and_go_on(stage, Doom(nth, when, signal=signal.SIGSTOP))
 
 
@@ -226,12 +231,15 @@ def test_workers_killed_one_after_the_other_come_to_the_end(stage: Stage, seed: 
 
 
 @pytest.mark.chaos
+@pytest.mark.parametrize("share", range(3))
 @pytest.mark.parametrize("version", [REDIS_7, REDIS_62])
-def test_a_worker_killed_at_any_step_and_its_redis_with_it(servers, tmp_path, version: str):
+def test_a_worker_killed_at_any_step_and_its_redis_with_it(
+    servers, tmp_path, version: str, share: int
+):
     """The AOF brings back what was acknowledged; the half of a transaction never counts."""
     server = RedisServer(servers.binary(version), tmp_path / "redis", aof="always").start()
     with set_up(server, tmp_path) as stage:
-        for nth in range(1, len(stage.steps) + 1, 2):
+        for nth in range(1 + 2 * share, len(stage.steps) + 1, 6):
             stage.reset()
             stage.work(Doom(nth, SENT))
             server.restart()
