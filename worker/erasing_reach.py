@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from archive.erase import Eraser, Erasure
 from archive.failures import ArchiveMissing
 from archive.files import Modes
-from archive.reader import FileArchiveReader
 from archive.recall import Recall
 from archive.survey import Survey
+from archive.volume import Volume
 from archive.writer import FileArchiveWriter
 from streams.keys import Keys
 from streams.redis_store import RedisEventStore
@@ -40,11 +40,14 @@ class RoundsEraser(Eraser):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an erasure works with; `segments` is None where there is no folder of them."""
+    """What an erasure works with: `survey` reads the tenant's part of the archive.
+
+    `segments` is None where there is no folder of them.
+    """
 
     store: RedisEventStore
     wire: Wire
-    reader: FileArchiveReader
+    survey: Survey
     eraser: RoundsEraser
     burial: Burial
     recall: Recall
@@ -59,11 +62,6 @@ class Reach:
     def keys(self) -> Keys:
         """The tenant's keys."""
         return self.store.keys
-
-    @property
-    def survey(self) -> Survey:
-        """The tenant's part of the archive."""
-        return self.reader.survey
 
     async def refresh_index(self) -> None:
         """Take what was erased out of this user's own index, where there is one."""
@@ -87,8 +85,8 @@ async def reach(
     file `sentinel`, isn't there: what can't be seen can't be erased.
     """
     tenants = [store.tenant]
-    reader = FileArchiveReader(directory, tenants=tenants)
-    with reader.survey.volume.root() as top:
+    volume = Volume(directory, modes=modes)
+    with volume.root() as top:
         if sentinel and top.file_facts(sentinel) is None:
             raise ArchiveMissing(f"{directory}/{sentinel}")
     wire = store.wires.dedicated()
@@ -99,7 +97,7 @@ async def reach(
         yield Reach(
             store=store,
             wire=wire,
-            reader=reader,
+            survey=Survey(volume, tenants),
             eraser=RoundsEraser(directory, modes=modes),
             burial=burial,
             recall=Recall(directory, tenants=tenants, cache=cache),

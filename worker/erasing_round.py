@@ -84,7 +84,10 @@ async def preview_round(reach: Reach, stream: str, number: int) -> Erased:
             span, compacted = versions_of(stored), facts.state.compacted_version
             would.events += max(span.last - max(span.first - 1, compacted), 0)
             summaries = map(unpack, await read_summaries(reach.wire, reach.keys, stream))
-            would.summaries += sum(span.meets(s.first_version, s.last_version) for s in summaries)
+            # One that says which types of events there were has not been made anew.
+            would.summaries += sum(
+                bool(s.types) and span.meets(s.first_version, s.last_version) for s in summaries
+            )
             announced = announcements(reach.wire, reach.keys, _within(stream, span))
             would.feed_entries += await count(announced)
     if reach.segments is not None:

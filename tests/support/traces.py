@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ async def traces(client: Client, tenant: str, *needles: str, folders: tuple[Path
     wanted = [needle.encode() for needle in needles]
     found = set()
     pattern = Keys(tenant).inbox.decode().removesuffix("inbox") + "*"
-    async for key in client.scan_iter(pattern.replace("[", "\\["), count=1_000):
+    async for key in client.scan_iter(pattern, count=1_000):
         content = repr(await _content(client, key)).encode()
         if any(needle in content for needle in wanted):
             found.add(key.decode())
@@ -36,8 +35,3 @@ async def _content(client: Client, key: bytes) -> Any:
     if kind == b"zset":
         return await client.zrange(key, 0, -1)
     return await client.get(key)
-
-
-def names(folder: Path) -> Iterator[str]:
-    """Every file below `folder`, by its path there."""
-    return (str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file())
