@@ -60,12 +60,11 @@ class Buried:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a commit sets for one partition; `told` are streams whose losses were told of."""
+    """What a commit sets for one partition."""
 
     position: Position
     tried: Tried | None
     buried: Buried | None = None
-    told: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,17 @@ class MemoryGroupState:
 
     def passed(self, trimmed: Sequence[Announced]) -> None:
         """Note what is trimmed from the feed before the group had it."""
+        if not trimmed:
+            return
+        oldest = trimmed[0].at
+        told = {number for number, place in self.positions.items() if place.has_passed(oldest)}
+        for stream in [s for s in self.losses if partition_of(s) in told]:
+            del self.losses[stream]
         for entry in trimmed:
-            position = self.positions.get(partition_of(entry.stream))
-            if position is not None and entry.at > position.id:
-                self.losses.setdefault(entry.stream, entry.first)
+            position = self.positions.get(partition_of(entry.stream), Position())
+            first = position.first_not_had(entry.at, entry.first, entry.last)
+            if self.positions and first is not None:
+                self.losses.setdefault(entry.stream, first)
 
 
 class MemoryGroup:
@@ -91,8 +98,6 @@ class MemoryGroup:
             self._state.tried.pop(number, None)
             if change.tried is not None:
                 self._state.tried[number] = change.tried
-            for stream in change.told:
-                self._state.losses.pop(stream, None)
             if change.buried is not None:
                 self._state.dead.append(change.buried)
         return lost

@@ -10,7 +10,7 @@ from .durable_group import Buried, Change, Tried
 from .event import Event
 from .subscription_history import LogWalk
 from .subscription_items import Gap, Reset, Span
-from .subscription_position import Position, Stage
+from .subscription_position import Position
 
 
 @dataclass(slots=True, eq=False)
@@ -61,8 +61,7 @@ class Partition:
     `read_to` is how far the reader got. `outstanding` are the items not done, oldest first, of
     which `ready` wait to be handed over and `in_hand` deliveries are in the consumer's hands.
     `intended` are attempts to record with the next commit; `counted` says that the recorded ones
-    include the hand-over to come, `foreseen` that it won't come. `losses` are streams whose
-    losses have been told of once the partition has reached the feed again.
+    include the hand-over to come, `foreseen` that it won't come.
     """
 
     number: int
@@ -81,7 +80,6 @@ class Partition:
     gone: bool = False
     walk: LogWalk | None = None
     missed: deque[Span] = field(default_factory=deque)
-    losses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.read_to = self.target = self.committed
@@ -144,8 +142,7 @@ class Partition:
         tried = self._tried()
         if self.target == self.committed and tried == self.recorded:
             return None
-        told = self.losses if self.target.stage is Stage.FEED else ()
-        return Change(self.target, tried, told=told)
+        return Change(self.target, tried)
 
     def burial(self, attempts: int) -> tuple[Delivery, Change]:
         """Give up the first in line, which waits to be handed over; a gap takes its place."""
@@ -164,8 +161,6 @@ class Partition:
         """The group's state now says `change`."""
         self.committed, self.recorded = change.position, change.tried
         self.foreseen = False
-        if change.told:
-            self.losses = ()
         if self.intended is not None and self.intended == change.tried:
             self.counted, self.intended = True, None
 

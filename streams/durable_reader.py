@@ -7,14 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from .durable_group import INCOMPLETE
+from .durable_logs import LogsOfPartitions, takeover
 from .durable_partition import Delivery, Notice, OnItsWay, Partition
 from .durable_plan import partition_of
-from .event import SUMMARY_TYPE, Event
-from .subscription import CLOCK_SLACK_MS
+from .event import Event
 from .subscription_filter import Wanted
-from .subscription_history import LogWalk
-from .subscription_items import Gap, Reset, Row, Span, gap_row
+from .subscription_items import Reset, Row
 from .subscription_position import ORIGIN, Position, Stage
 from .subscription_source import (
     FEED_PAGE,
@@ -64,6 +62,7 @@ class DurableReader:
         self._shelf, self._source, self._reader, self._wanted = shelf, source, reader, wanted
         self._losses, self._buffer, self._block_ms = losses, buffer, block_ms
         self._covered, self._versions = Covered(), Versions()
+        self._logs = LogsOfPartitions(source, reader, wanted, losses, self._versions, most=buffer)
         self._spans = SpanQueue(wanted, self._covered, Appetite(most=buffer))
         self._page_of: tuple[Partition, ...] = ()
         self._page_end = Position()
@@ -143,10 +142,9 @@ class DurableReader:
 
     def _put(self, partition: Partition, row: Row, position: Position) -> None:
         item = row.item
+        self._versions.saw(row.stream, row.version)
         if isinstance(item, Event):
-            delivery = Delivery(item, partition, position, row.size)
-            self._versions.saw(row.stream, row.version)
-            self._shelf.put(partition, delivery)
+            self._shelf.put(partition, Delivery(item, partition, position, row.size))
         else:
             self._shelf.put(partition, Notice(item, partition, position, row.size))
 
@@ -167,107 +165,21 @@ class DurableReader:
 
     async def _read_logs(self, partition: Partition) -> None:
         """Read a little of the logs for one partition."""
-        walk, place = partition.walk, partition.read_to
-        if walk is None:
-            partition.walk = await self._begin_walk(partition)
-        elif place.stage is Stage.HISTORY:
-            rows = await walk.rows(self._reader)
-            self._put_all(partition, rows or ())
-            if rows is None:
-                self._end_walk(partition)
-        elif partition.missed:
-            self._put_all(partition, await self._account_for(partition.missed[0]))
-            partition.missed.popleft()
-        elif (spans := await walk.spans()) is not None:
-            partition.missed.extend(spans)
-        else:
-            self._end_walk(partition)
-
-    def _put_all(self, partition: Partition, rows: Sequence[Row]) -> None:
+        if partition.walk is None:
+            walk, place = await self._logs.begin(partition, partition.read_to)
+            if self._holds(partition):
+                partition.walk = walk
+                partition.moved(place)
+            return
+        rows = await self._logs.rows(partition)
         if not self._holds(partition):
             return
-        for row in rows:
+        for row in rows or ():
             place = replace(partition.read_to, version=row.version, stream=row.stream)
             self._put(partition, row, place)
             partition.moved(place)
-
-    async def _begin_walk(self, partition: Partition) -> LogWalk:
-        place = partition.read_to
-        missed = place.stage is Stage.MISSED
-        noted = await self._losses() if missed else {}
-        complete = not missed or (bool(noted) and INCOMPLETE not in noted)
-        losses = {s: v for s, v in noted.items() if self._ours(partition, s)}
-        since_ms = max(place.since[0] - CLOCK_SLACK_MS, 0) if missed else 0
-
-        async def base(stream: str) -> int:
-            seen = self._versions.get(stream)
-            if complete or stream in losses:
-                # The losses are from where the group was then; this member may have read on.
-                return max(losses.get(stream, 1) - 1, seen or 0)
-            return await self._source.first_since(stream, since_ms) - 1 if seen is None else seen
-
-        takes_over = Position(place.id, 0) if missed and place.id != ORIGIN else Position(place.id)
-        walk = LogWalk(
-            self._source,
-            self._wanted,
-            takes_over,
-            base,
-            after=(place.stream, place.version or 0),
-            rewound=missed and place.since >= place.id,
-            most=self._buffer,
-        )
-        streams = await self._source.streams(since_ms)
-        if missed and complete:
-            streams = sorted(losses)
-        await walk.begin([stream for stream in streams if self._ours(partition, stream)])
-        partition.losses = tuple(losses)
-        return walk
-
-    def _ours(self, partition: Partition, stream: str) -> bool:
-        return partition_of(stream) == partition.number and self._wanted.stream(stream)
-
-    def _end_walk(self, partition: Partition) -> None:
-        """The logs are read: the feed goes on from here."""
-        place, walk = partition.read_to, partition.walk
-        partition.walk = None
-        for stream, version in (walk.ahead if walk else {}).items():
-            self._covered.upto[stream] = max(version, self._covered.upto.get(stream, 0))
-        inclusive = place.stage is Stage.MISSED and place.id != ORIGIN
-        partition.moved(Position(place.id, 0 if inclusive else None))
-
-    async def _account_for(self, span: Span) -> list[Row]:
-        """What a group missed of a stream: the summaries, and gaps for what they leave out."""
-        rows: list[Row] = []
-        if not self._wanted.plain:
-            spans = SpanQueue(self._wanted, Covered(), Appetite())
-            spans.extend([span])
-            while spans:
-                fetched, _ = await spans.fetch(self._reader)
-                rows += fetched
-            return with_gaps(rows)
-        while span.first <= span.last:
-            # Every version counts, so only where the summaries end has to be found.
-            (row,) = await self._reader.resolve(span._replace(last=span.first), self._wanted)
-            if not isinstance(row.item, Event) or row.item.type != SUMMARY_TYPE:
-                return [*rows, gap_row(span, span.first, span.last)]
-            rows.append(row)
-            span = span._replace(first=row.version + 1)
-        return rows
-
-
-def with_gaps(rows: Sequence[Row]) -> list[Row]:
-    """The rows of one stream, each run of events and gaps folded into one gap."""
-    folded: list[Row] = []
-    for row in rows:
-        item = row.item
-        if isinstance(item, Event) and item.type == SUMMARY_TYPE:
-            folded.append(row)
-            continue
-        gap = item if isinstance(item, Gap) else Gap(row.stream, row.version, row.version, 1)
-        before = folded[-1].item if folded else None
-        if isinstance(before, Gap):
-            count = before.count + gap.count
-            folded.pop()
-            gap = Gap(row.stream, before.from_version, gap.to_version, count)
-        folded.append(row._replace(item=gap))
-    return folded
+        if rows is None:
+            for stream, version in partition.walk.ahead.items():
+                self._covered.upto[stream] = max(version, self._covered.upto.get(stream, 0))
+            partition.walk = None
+            partition.moved(takeover(partition.read_to))

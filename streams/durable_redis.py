@@ -207,8 +207,6 @@ class RedisGroup:
             commands.append(("HSET", key, tried, str(change.tried)))
         else:
             commands.append(("HDEL", key, tried))
-        if change.told:
-            commands.append(("HDEL", self._keys.group_losses(self._name), *change.told))
         if change.buried is not None:
             commands.append(self._burial(change.buried.event, change.buried.attempts))
         return commands

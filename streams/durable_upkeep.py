@@ -61,6 +61,7 @@ async def tend_groups(wire: Wire, keys: Keys, *, group_ttl_ms: int, feed_max: in
         return tended
     oldest, limit = await _bounds(wire, keys, feed_max)
     for group in groups:
+        await _forget_told(wire, keys, group, oldest)
         reason = _reason(group, now_ms, group_ttl_ms, limit)
         if group.dropped and now_ms - group.dropped_ms > group_ttl_ms:
             await _forget(wire, keys, group.name)
@@ -106,13 +107,27 @@ async def note_losses(
             except CorruptionError:
                 continue
             position = group.positions.get(partition_of(entry.stream), Position())
-            if parse_id(entry_id) > position.id:
-                packet.append(("HSETNX", losses, entry.stream, entry.first))
+            first = position.first_not_had(parse_id(entry_id), entry.first, entry.last)
+            if first is not None:
+                packet.append(("HSETNX", losses, entry.stream, first))
         (length,) = await wire.exchange([("HLEN", losses)])
         if int(checked(length)) + len(packet) > _MOST_LOSSES:
             packet = [("HSETNX", losses, INCOMPLETE, 1)]
         for reply in await wire.exchange(packet) if packet else ():
             checked(reply)
+
+
+async def _forget_told(wire: Wire, keys: Keys, group: GroupFacts, oldest: Id) -> None:
+    """Forget the losses of partitions that have gone on in the feed: they were told."""
+    told = {number for number, place in group.positions.items() if place.has_passed(oldest)}
+    losses = keys.group_losses(group.name)
+    (reply,) = await wire.exchange([("HKEYS", losses)])
+    streams = [name for name in checked(reply) if name and partition_of(name.decode()) in told]
+    if len(told) == PARTITIONS:
+        streams.append(INCOMPLETE.encode())
+    if streams:
+        (reply,) = await wire.exchange([("HDEL", losses, *streams)])
+        checked(reply)
 
 
 def _reason(group: GroupFacts, now_ms: int, ttl_ms: int, limit: Id) -> str:

@@ -213,7 +213,7 @@ class Subscription:
 
     def _push(self, hub: Hub) -> Outlet:
         """At the end of the window: let the hub fill an own buffer from here on."""
-        queue = DropQueue(self._buffer, self._owner.options.buffer_bytes)
+        queue = DropQueue(self._buffer, self._owner.options.buffer_bytes, self._wanted.count)
         self._outlet = outlet = Outlet(queue, self._place)
         hub.push_to(self._wanted, outlet)
         self._stage = self._read_outlet
@@ -223,7 +223,7 @@ class Subscription:
         assert self._history is not None  # noqa: S101 - made when this stage began
         rows = await self._history.rows(self._buffer)
         if rows:
-            self._rows.extend(rows)
+            self._see(rows)
             return
         # Up to here the feed repeats what history had already: from its end then to the heads.
         self._ahead_until = await self._source.end()
@@ -330,6 +330,7 @@ class Subscription:
             place,
             self._base,
             rewound=not trimmed,
+            had=self._covered.upto,
             most=self._buffer,
         )
         await walk.begin([stream for stream in streams if self._wanted.stream(stream)])

@@ -9,7 +9,7 @@ from typing import Protocol
 from .codec import to_microseconds
 from .event import SUMMARY_TYPE, Event
 from .filter import EventFilter
-from .subscription_items import Row
+from .subscription_items import Gap, Row
 
 
 class Interest(Protocol):
@@ -83,6 +83,18 @@ class Wanted:
         if item.type == SUMMARY_TYPE:
             return self.summary(item, row.ms)
         return self.event(item.type, item.module_name, row.ms)
+
+    def count(self, row: Row) -> int:
+        """How many wanted events a wanted row stands for."""
+        item = row.item
+        if isinstance(item, Gap):
+            return item.count
+        if not row.first or not isinstance(item, Event):
+            return 1
+        kinds: dict[str, int] = item.payload.get("types", {})
+        wants = self.filter.wants_type
+        matching = sum(n for kind, n in kinds.items() if not self._types or wants(kind))
+        return min(matching, row.version - row.first + 1)
 
     def rows(self, rows: list[Row]) -> list[Row]:
         """Those of `rows` that are wanted here."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -139,7 +139,8 @@ class LogWalk:
 
     The feed takes over at `place`: where it announces a stream, the range ends before that,
     elsewhere at the head. `after` is where an earlier walk got to: a stream and its last version
-    done. `rewound` says that the feed was set back, so that it announces again what was had.
+    done. `rewound` says that the feed was set back, so that it announces again what was had;
+    of the streams in `had` it does so anyway, up to the versions there.
     """
 
     def __init__(
@@ -151,10 +152,11 @@ class LogWalk:
         *,
         after: tuple[str, int] = ("", 0),
         rewound: bool = False,
+        had: Mapping[str, int] | None = None,
         most: int = _MOST_ROWS,
     ) -> None:
         self._source, self._place, self._base, self._after = source, place, base, after
-        self._rewound = rewound
+        self._rewound, self._had = rewound, had or {}
         self._ends: list[tuple[str, int, int]] = []
         self._next = 0
         self._spans = SpanQueue(wanted, Covered(), Appetite(most=most))
@@ -197,7 +199,7 @@ class LogWalk:
         base = await self._base(stream)
         if base <= last:
             return base + 1
-        if self._rewound:
+        if self._rewound or self._had.get(stream) == base:
             self.ahead[stream] = min(base, head)
             return last + 1
         return 1  # what was known of it is of an earlier life

@@ -24,10 +24,11 @@ from .subscription_source import (
     FEED_PAGE,
     Appetite,
     Covered,
-    FeedReader,
     Page,
+    Source,
     SpanQueue,
     Versions,
+    announces_all,
     spans_of,
 )
 
@@ -82,7 +83,7 @@ class Hub:
 
     def __init__(
         self,
-        reader: FeedReader,
+        source: Source,
         start: Position,
         *,
         window_events: int,
@@ -95,7 +96,7 @@ class Hub:
         self.over = False
         self.versions = Versions()
         self.next_batch = 0
-        self._reader, self._block_ms = reader, block_ms
+        self._source, self._reader, self._block_ms = source, source.reader(), block_ms
         self._window_events, self._window_bytes = window_events, window_bytes
         self._window: deque[Batch] = deque()
         self._rows = self._bytes = 0
@@ -181,9 +182,12 @@ class Hub:
             page = await self._reader.wait(after, count=FEED_PAGE, block_ms=self._block_ms)
             if self.over:
                 return
-            if page.continuous is False:
+            continuous = page.continuous
+            if continuous is None:
+                continuous = await announces_all(self._source)
+            if not continuous:
                 # Each subscription finds out by itself what it missed, at its own pace.
-                _log.warning("the feed was trimmed or reset behind its reader")
+                _log.info("the feed was trimmed or reset behind its reader")
                 self._end()
                 return
             self._take_on(page)

@@ -65,7 +65,9 @@ class Span(NamedTuple):
 class Row(NamedTuple):
     """An item with its place: `version` is the last one it stands for.
 
-    `ms` is its commit time, `size` its bytes; `at` and `final` are those of its span.
+    `ms` is its commit time, `size` its bytes; `at` and `final` are those of its span. `first` is
+    the first version it stands for where that is another; what came before it in a summary had
+    been announced before.
     """
 
     item: Item
@@ -75,6 +77,7 @@ class Row(NamedTuple):
     size: int
     at: Id = ORIGIN
     final: bool = True
+    first: int = 0
 
 
 def cut(span: Span, versions: int) -> tuple[Span, Span | None]:
@@ -88,13 +91,15 @@ def cut(span: Span, versions: int) -> tuple[Span, Span | None]:
 def gap_row(span: Span, first: int, last: int) -> Row:
     """The row of versions that can't be had any more; all of them count."""
     gap = Gap(span.stream, first, last, last - first + 1)
-    return Row(gap, span.stream, last, 0, _SMALL, span.at, span.final and last >= span.last)
+    final = span.final and last >= span.last
+    return Row(gap, span.stream, last, 0, _SMALL, span.at, final, first)
 
 
-def _summary_row(span: Span, summary: EventSummary, event: Event) -> Row:
+def _summary_row(span: Span, due: int, summary: EventSummary, event: Event) -> Row:
     size, last = _SMALL + len(summary.text), summary.last_version
     final = span.final and last >= span.last
-    return Row(event, span.stream, last, summary.committed_ms, size, span.at, final)
+    first = max(due, summary.first_version)
+    return Row(event, span.stream, last, summary.committed_ms, size, span.at, final, first)
 
 
 def stand_ins(
@@ -117,10 +122,10 @@ def stand_ins(
             break
         if summary.first_version > due:
             rows.append(gap_row(span, due, summary.first_version - 1))
-        due = summary.last_version + 1
         event = summary.to_event(span.stream)
         if wants(event, summary.committed_ms):
-            rows.append(_summary_row(span, summary, event))
+            rows.append(_summary_row(span, due, summary, event))
+        due = summary.last_version + 1
     missing = 0
     for version in range(due, span.last + 1):
         if version not in found:

@@ -81,6 +81,23 @@ class Position:
             return at < self.id
         return self.version is None or version <= self.version
 
+    def has_passed(self, oldest: Id) -> bool:
+        """Whether a reader has gone on in the feed behind all that was trimmed.
+
+        A trim it finds out about at its next read, and then it stands at the oldest entry.
+        """
+        return self.stage is Stage.FEED and self.id >= oldest > ORIGIN and self.version != 0
+
+    def first_not_had(self, at: Id, first: int, last: int) -> int | None:
+        """First version not done of those that feed entry `at` announces; None when all are.
+
+        A reader still in the logs has nothing of the entry at which the feed is to take over.
+        """
+        if at != self.id:
+            return first if at > self.id else None
+        done = 0 if self.stage is not Stage.FEED else last if self.version is None else self.version
+        return max(first, done + 1) if done < last else None
+
     def beyond(self, other: Position) -> bool:
         """Whether more is done here than at `other`; the feed comes after the logs."""
         if self.stage is not other.stage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from .subscription_items import Gap, Row
@@ -21,13 +21,10 @@ class _OpenGap:
         self.stream, self.count = stream, 0
         self.first, self.last, self.row = 0, 0, row
 
-    def take_in(self, row: Row) -> None:
-        item = row.item
-        begins, count = row.version, 1
-        if isinstance(item, Gap):
-            begins, count = item.from_version, item.count
+    def take_in(self, row: Row, count: int) -> None:
         self.count += count
         if self.stream:
+            begins = row.first or row.version
             self.first, self.last, self.row = self.first or begins, row.version, row
 
     def close(self) -> Row:
@@ -39,11 +36,12 @@ class DropQueue:
     """Up to `most` events and `max_bytes`; what doesn't fit becomes a gap in its place.
 
     There is at most one open gap a stream, and beyond some ten thousand streams one for all the
-    others together, so it is bounded whatever is dropped. `dropped` is what its gaps count.
+    others together, so it is bounded whatever is dropped. `count` says how many events a row
+    stands for; `dropped` is what the gaps count.
     """
 
-    def __init__(self, most: int, max_bytes: int) -> None:
-        self._most, self._max_bytes = most, max_bytes
+    def __init__(self, most: int, max_bytes: int, count: Callable[[Row], int]) -> None:
+        self._most, self._max_bytes, self._count = most, max_bytes, count
         self._rows: deque[Row | _OpenGap] = deque()
         self._open: dict[str, _OpenGap] = {}
         self._events = self._bytes = 0
@@ -102,6 +100,6 @@ class DropQueue:
             if gap is None:
                 gap = self._open[name] = _OpenGap(name, row)
                 self._rows.append(gap)
-        before = gap.count
-        gap.take_in(row)
-        self.dropped += gap.count - before
+        count = self._count(row)
+        gap.take_in(row, count)
+        self.dropped += count

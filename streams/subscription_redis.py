@@ -146,7 +146,9 @@ class RedisFeedReader:
         timeout_s = block_ms / 1000 + _BLOCK_MARGIN_S
         read, standing = await self._wire.exchange(packet, timeout_s=timeout_s)
         raw = _entries(checked(read))
-        continuous = None if after == ORIGIN else bool(checked(standing))
+        continuous: bool | None = bool(checked(standing))
+        if after == ORIGIN:
+            continuous = None if raw else True
         return _page(raw, after, continuous=continuous, full=len(raw) == count)
 
     async def fetch(

@@ -276,6 +276,16 @@ def spans_of(entries: Iterable[Announced], interest: Interest) -> list[Span]:
     ]
 
 
+async def announces_all(source: Source) -> bool:
+    """Whether the feed announces every event there is, so that none can have been missed."""
+    streams = await source.streams(None)
+    heads = await source.heads(streams)
+    firsts = await first_versions(source, Position())
+    return all(
+        firsts.get(stream, head + 1) == 1 for stream, head in zip(streams, heads, strict=True)
+    )
+
+
 async def first_versions(source: Source, place: Position) -> dict[str, int]:
     """Stream → first version that the feed announces from `place` on, up to its end of now."""
     firsts: dict[str, int] = {}

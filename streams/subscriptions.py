@@ -197,7 +197,7 @@ class Subscriptions:
                 self.check_hub()
                 options = self.options
                 self._hub = hub = Hub(
-                    self.source.reader(),
+                    self.source,
                     Position(await self.source.end()),
                     window_events=options.window_events,
                     window_bytes=options.window_bytes,
