@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from .errors import CorruptionError
@@ -58,13 +58,14 @@ def parse_feed_entry(entry_id: bytes, fields: Sequence[bytes]) -> FeedEntry:
 class Delivery:
     """Feed entries taken on, and ids of entries that are gone or unreadable: only to be acked.
 
-    `trimmed` of them are gone.
+    `trimmed` of them are gone. `inherited` from somebody who may have died of them.
     """
 
     entries: tuple[FeedEntry, ...] = ()
     void: tuple[bytes, ...] = ()
     recreated: bool = False
     trimmed: int = 0
+    inherited: bool = False
 
     @property
     def ids(self) -> list[bytes]:
@@ -100,7 +101,7 @@ class FeedGroup:
         if self._may_hold:
             delivery = await self._read("0", count)
             if delivery.ids or delivery.recreated:
-                return delivery
+                return replace(delivery, inherited=True)
         self._may_hold = True
         delivery = await self._read(">", count, block_ms)
         self._may_hold = False
@@ -136,7 +137,8 @@ class FeedGroup:
         if None in entries:
             gone = await self._vanished()
         trimmed = delivery.trimmed + len(gone)
-        return Delivery(delivery.entries, (*delivery.void, *gone), trimmed=trimmed)
+        void = (*delivery.void, *gone)
+        return Delivery(delivery.entries, void, trimmed=trimmed, inherited=True)
 
     async def _vanished(self) -> list[bytes]:
         """Ids this consumer holds whose entries were trimmed: Redis 6.2 claims them as nil."""

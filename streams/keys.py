@@ -137,6 +137,11 @@ class Keys:
         return self._key("intake")
 
     @property
+    def deadly(self) -> bytes:
+        """Hash of stream → attempts at archiving it that nobody is known to have survived."""
+        return self._key("deadly")
+
+    @property
     def attempts(self) -> bytes:
         """Hash of suspect inbox id → attempts."""
         return self._key("attempts")

@@ -88,7 +88,9 @@ class Archiver:
             self._held = None
             return facts
         async with self._renewing(delivery):
-            await self._streams.archive(_announced(delivery.entries), facts.archived)
+            await self._streams.archive(
+                _announced(delivery.entries), facts.archived, wary=delivery.inherited
+            )
         facts.blocked = _blocking(facts.archived.failures.values())
         if facts.blocked is None:
             await self._group.ack(delivery.ids)

@@ -22,6 +22,7 @@ from streams.state import Advance, StreamState, advance
 from streams.tail import StreamFacts, Tail, TailLimits, read_facts, read_tails
 from streams.wire import Wire
 
+from .deadly_streams import DeadlyStream, DeadlyStreams
 from .rounds import DueRound, RoundLimits, due_rounds
 from .sealing import SealOutcome
 
@@ -87,10 +88,11 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class ArchivingPolicy:
-    """What a record is built with."""
+    """What a record is built with. A stream that killed `deaths` workers is set aside."""
 
     tenant: str
     screen: bool = True
+    deaths: int = 5
     limits: RoundLimits = field(default_factory=RoundLimits)
 
 
@@ -125,24 +127,48 @@ class StreamArchiver:
     ) -> None:
         self._wire, self._keys, self._writer, self._sealer = wire, keys, writer, sealer
         self._policy, self._clock = policy, clock
+        self._deadly = DeadlyStreams(wire, keys, clock, limit=policy.deaths)
 
     async def archive(
-        self, streams: Sequence[str], archived: Archived, *, close_open: bool = False
+        self,
+        streams: Sequence[str],
+        archived: Archived,
+        *,
+        close_open: bool = False,
+        wary: bool = False,
     ) -> None:
         """Archive every due round of `streams`; what failed is in `archived.failures`.
 
-        With `close_open` their open rounds are archived as `unfinished`. Raises
-        `StoreUnavailable`. Safe to repeat: what is archived already is recognised.
+        With `close_open` their open rounds are archived as `unfinished`. `wary` takes them one by
+        one, in case the last worker died of one. Raises `StoreUnavailable`. Safe to repeat: what
+        is archived already is recognised.
         """
-        for start in range(0, len(streams), _STREAMS_AT_ONCE):
-            todo = set(streams[start : start + _STREAMS_AT_ONCE])
-            vain = 0
-            while todo and vain < _TRIES:
-                before = archived.advances
-                again = await self._attempt(list(todo), archived, close_open)
-                moved = archived.advances > before or len(again) < len(todo)
-                todo, vain = again, 0 if moved else vain + 1
-            archived.left |= todo
+        deadly = await self._deadly.find()
+        archived.failures |= {stream: deadly[stream] for stream in streams if stream in deadly}
+        safe = [stream for stream in streams if stream not in deadly]
+        if not wary:
+            for start in range(0, len(safe), _STREAMS_AT_ONCE):
+                group = set(safe[start : start + _STREAMS_AT_ONCE])
+                await self._archive(group, archived, close_open)
+            return
+        for stream in safe:
+            try:
+                await self._deadly.count(stream)
+            except DeadlyStream as exc:
+                archived.failures[stream] = exc
+                continue
+            await self._archive({stream}, archived, close_open)
+            await self._deadly.survived(stream)
+
+    async def _archive(self, todo: set[str], archived: Archived, close_open: bool) -> None:
+        """Archive until nothing is due, or nothing moves."""
+        vain = 0
+        while todo and vain < _TRIES:
+            before = archived.advances
+            again = await self._attempt(list(todo), archived, close_open)
+            moved = archived.advances > before or len(again) < len(todo)
+            todo, vain = again, 0 if moved else vain + 1
+        archived.left |= todo
 
     async def close(self) -> None:
         """Close the connection."""

@@ -79,6 +79,7 @@ class Janitor:
         self._lease = Lease(wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms, owner=policy.owner)
         # Streams with an open round only, and their head then: not read again until it moves.
         self._open: OrderedDict[str, int] = OrderedDict()
+        self._wary = True
 
     async def run_once(self) -> Tidied:
         """One round through all streams of the tenant, if no other worker is at it.
@@ -86,12 +87,15 @@ class Janitor:
         Raises `StoreUnavailable`; the next call begins anew.
         """
         tidied = Tidied()
-        if not self._lease.held and await self._lease.acquire() is Acquired.NO:
-            return Tidied(held=False)
+        if not self._lease.held:
+            self._wary = True  # the last holder may have died of a stream it met
+            if await self._lease.acquire() is Acquired.NO:
+                return Tidied(held=False)
         try:
             async for page in self._pages():
                 await self._lease.renew()
                 await self._look_at(page, tidied)
+            self._wary = False
             tidied.feed_lost = await settle_lag(self._wire, self._keys)
             await self._trim_feed(tidied)
             tidied.consumers_retired = await retire_consumers(
@@ -151,9 +155,8 @@ class Janitor:
             tidied.archived.unfolded[item.stream] = item.head - item.state.compacted_version
             if item.damage:
                 tidied.archived.failures[item.stream] = StreamCorrupted(item.stream, item.damage)
-        await self._archiver.archive(
-            [item.stream for item in facts if self._may_be_due(item)], tidied.archived
-        )
+        due = [item.stream for item in facts if self._may_be_due(item)]
+        await self._archiver.archive(due, tidied.archived, wary=self._wary)
         for stream in tidied.archived.failures.keys() | tidied.archived.left:
             self._open.pop(stream, None)
         for item in facts:

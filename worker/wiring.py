@@ -153,7 +153,12 @@ def build_stream_archiver(store: RedisEventStore, settings: Settings) -> StreamA
         store.wires.dedicated(),
         store.keys,
         build_writer(settings, store.tenant),
-        ArchivingPolicy(store.tenant, screen=archive.screen, limits=_round_limits(settings)),
+        ArchivingPolicy(
+            store.tenant,
+            screen=archive.screen,
+            deaths=settings.sequencer.poison_attempts,
+            limits=_round_limits(settings),
+        ),
         store.clock,
         sealer=_sealer(settings),
     )

@@ -8,8 +8,10 @@ from streams.keys import Keys
 from support.doomed import BEFORE, Doom, Nursery
 from support.outcome import check_against, lapse, outcome
 from support.worker_process import Installation
+from worker.exit_codes import ExitCode
 
 KEYS = Keys("default")
+KILLED = -9
 
 
 def test_four_deadly_entries_among_a_hundred_good_ones(start_server, tmp_path):
@@ -56,3 +58,34 @@ def test_a_deadly_entry_requeued_after_the_cause_is_mended_comes_in(start_server
 
         assert admin.xlen(KEYS.log("s")) == 1
         assert admin.xlen(KEYS.dead) == 0
+
+
+def test_a_round_whose_record_kills_its_worker_is_set_aside_and_all_others_are_archived(
+    start_server, tmp_path
+):
+    server = start_server()
+    here = Installation(server.url, tmp_path / "rounds")
+    with server.admin() as admin, Nursery(here.environment, tmp_path / "nursery") as nursery:
+        for n in range(30):
+            payload = '{"text": "poison"}' if n == 7 else "{}"
+            admin.xadd(KEYS.inbox, {"stream": f"s{n}", "type": "x", "payload": payload})
+            admin.xadd(KEYS.inbox, {"stream": f"s{n}", "type": "task.completed"})
+        deadly = Doom(1, BEFORE, "build poison")
+
+        deaths = 0
+        while nursery.run("run", "--once", doom=deadly) == KILLED:
+            deaths += 1
+            assert deaths < 12
+            lapse(admin)
+
+        assert len(here.rounds()) == 29
+        assert "died 5 times while archiving it" in nursery.log()
+        for n in range(5):  # newcomers find it set aside
+            admin.xadd(KEYS.inbox, {"stream": f"s{n + 5}", "type": "task.completed"})
+        assert nursery.run("run", "--once", doom=deadly) == ExitCode.CORRUPT
+        assert len(here.rounds()) == 33
+
+        admin.delete(KEYS.deadly)  # as after a day; the cause is mended
+        assert nursery.run("run", "--once") == 0
+        assert len(here.rounds()) == 35
+        assert nursery.run("verify") == 0

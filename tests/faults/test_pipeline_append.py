@@ -173,3 +173,37 @@ async def test_many_writers_through_a_network_that_loses_commits_lose_and_repeat
     assert told.items() <= dict(stored).items()
     assert dict(stored).keys() - told.keys() <= unknown
     assert proxy.hits > 10
+
+
+async def test_both_doors_into_one_stream_lose_repeat_and_reorder_nothing(server, shop):
+    """The SDK and the inbox, two sequencers in turns, eight writers, one stream."""
+    keys, done = shop.store().keys, asyncio.Event()
+
+    async def produce(producer: int) -> None:
+        for n in range(40):
+            await shop.xadd("s", "inbox", {"p": producer, "n": n}, id=f"i{producer}-{n}")
+            await asyncio.sleep(0)
+
+    async def append(writer: int) -> None:
+        async with await RedisEventStore.connect(server.url, shop.tenant) as store:
+            for n in range(40):
+                await store.append("s", [Event("sdk", {"p": writer, "n": n})])
+
+    async def sequence() -> None:
+        sequencer = shop.sequencer()
+        while not done.is_set() or await shop.client.xlen(keys.inbox):
+            await sequencer.run_once()
+            await sequencer.release()  # the other one's turn
+            await asyncio.sleep(0)
+
+    sequencing = [asyncio.create_task(sequence()) for _ in range(2)]
+    await asyncio.gather(*map(produce, range(4)), *map(append, range(4)))
+    done.set()
+    await asyncio.wait_for(asyncio.gather(*sequencing), 60)
+
+    log = await shop.store().read("s")
+    assert [event.version for event in log] == list(range(1, 321))
+    for door in ("inbox", "sdk"):
+        for producer in range(4):
+            own = [e.payload["n"] for e in log if e.type == door and e.payload["p"] == producer]
+            assert own == list(range(40))

@@ -18,6 +18,7 @@ from support.waiting import eventually
 from support.workshop import Workshop, drain
 from worker import archiving
 from worker.archiver import ArchiverFacts
+from worker.deadly_streams import DeadlyStream
 from worker.rounds import RoundLimits
 
 FAR_BEHIND = 6_000
@@ -270,3 +271,79 @@ async def test_acknowledgements_that_were_undone_change_no_file(every_shop: Work
     assert await shop.client.hgetall(keys.state("s1")) == state
     assert sum(item.entries for item in facts) == 10
     assert sum(len(item.archived.rounds) for item in facts) == 0
+
+
+class Died(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture
+def deadly(monkeypatch):
+    """Building a record of the stream `deadly` ends the worker."""
+    build = archiving.build_round_record
+
+    def build_or_die(**facts):
+        if facts["events"][0].stream_id == "deadly":
+            raise Died
+        return build(**facts)
+
+    monkeypatch.setattr(archiving, "build_round_record", build_or_die)
+
+
+async def die_until_done(work) -> int:
+    """A new worker after each death; how many died."""
+    for deaths in range(20):
+        try:
+            await work(deaths)
+        except Died:
+            continue
+        return deaths
+    raise AssertionError("workers die without end")
+
+
+@pytest.mark.parametrize("by", ["feed", "scan"])
+async def test_a_stream_that_kills_archivers_is_set_aside_and_holds_up_no_other(
+    every_shop: Workshop, deadly, by: str
+):
+    shop = every_shop
+    for stream in ("a", "deadly", "z"):
+        await shop.xadd_rounds(stream, 1)
+    await shop.sequence()
+
+    async def take_over(n: int) -> None:
+        if by == "feed":
+            await drain(shop.archiver(f"worker-{n}", claim_idle_ms=0))
+        else:
+            await shop.client.delete(shop.store().keys.lease("janitor"))
+            await shop.janitor().run_once()
+
+    assert await die_until_done(take_over) <= 6
+
+    assert shop.rounds("a") == shop.rounds("z") == [1]
+    tidied = await shop.janitor().run_once()
+    await shop.client.delete(shop.store().keys.lease("janitor"))
+    tidied = await shop.janitor().run_once()
+    assert isinstance(tidied.archived.failures["deadly"], DeadlyStream)
+
+
+async def test_a_failing_network_makes_no_stream_deadly(every_shop: Workshop):
+    shop = every_shop
+    await shop.xadd_rounds("s", 1)
+    await shop.sequence()
+    archiver = shop.stream_archiver()
+    attempt = archiver._attempt
+
+    async def fail(*args):
+        raise StoreUnavailable("away")
+
+    archiver._attempt = fail
+    for _ in range(10):
+        with pytest.raises(StoreUnavailable):
+            await archiver.archive(["s"], archiving.Archived(), wary=True)
+    archiver._attempt = attempt
+    archived = archiving.Archived()
+    await archiver.archive(["s"], archived, wary=True)
+
+    assert archived.failures == {}
+    assert shop.rounds("s") == [1]
+    assert await shop.client.hgetall(shop.store().keys.deadly) == {}

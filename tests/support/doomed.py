@@ -3,7 +3,8 @@
 `python -m support.doomed` loads the program once and forks a process for every command it is
 told, so that each death costs milliseconds. In the fork every packet to Redis and every system
 call on the archive is a *step*, numbered from 1; decoding an inbox entry that holds the word
-`poison` is one, too. Nothing of this is in the program itself.
+`poison` is one, too, and so is building the record of a round that holds it. Nothing of this is
+in the program itself.
 """
 
 from __future__ import annotations
@@ -202,6 +203,19 @@ def _watch_decoding(steps: _Steps) -> None:
     inbox_page.parse_entry = parse_counted
 
 
+def _watch_building(steps: _Steps) -> None:
+    from worker import archiving
+
+    build = archiving.build_round_record
+
+    def build_counted(**facts: Any) -> Any:
+        if any("poison" in str(event.payload) for event in facts["events"]):
+            steps.reach("build poison")
+        return build(**facts)
+
+    archiving.build_round_record = build_counted
+
+
 def _live(told: Mapping[str, Any]) -> int:
     """The forked process: a command line like any other, but for its steps."""
     from worker import cli
@@ -216,6 +230,7 @@ def _live(told: Mapping[str, Any]) -> int:
     _watch_redis(steps)
     _watch_files(steps)
     _watch_decoding(steps)
+    _watch_building(steps)
     return cli.run(list(told["args"]))
 
 
