@@ -26,17 +26,27 @@ from .integrity import stream_hash, verify_stream_integrity
 from .store import ANY, NO_STREAM, Direction, EventStore
 
 if TYPE_CHECKING:
+    from .durable import DurableSubscription
+    from .durable_partition import Delivery
     from .emit import emit
     from .memory_store import MemoryEventStore
-    from .redis_store import RedisEventStore
+    from .redis_store import RedisEventStore, StoreOptions
+    from .subscription import Subscription
     from .subscription_items import Gap, Reset
+    from .subscriptions import SubscriptionLimit, SubscriptionOptions
 
 # Loaded when first asked for: values and errors must not cost an import of redis.
 _LAZY = {
+    "Delivery": ".durable_partition",
+    "DurableSubscription": ".durable",
     "Gap": ".subscription_items",
     "MemoryEventStore": ".memory_store",
     "RedisEventStore": ".redis_store",
     "Reset": ".subscription_items",
+    "StoreOptions": ".redis_store",
+    "Subscription": ".subscription",
+    "SubscriptionLimit": ".subscriptions",
+    "SubscriptionOptions": ".subscriptions",
     "emit": ".emit",
 }
 
@@ -56,7 +66,9 @@ __all__ = [
     "AresError",
     "ConflictError",
     "CorruptionError",
+    "Delivery",
     "Direction",
+    "DurableSubscription",
     "Event",
     "EventFilter",
     "EventStore",
@@ -69,10 +81,14 @@ __all__ = [
     "PayloadKey",
     "RedisEventStore",
     "Reset",
+    "StoreOptions",
     "StoreUnavailable",
     "StreamCorrupted",
     "StreamIntegrityError",
     "StreamNotFound",
+    "Subscription",
+    "SubscriptionLimit",
+    "SubscriptionOptions",
     "TransientError",
     "UsageError",
     "VersionConflict",
