@@ -74,7 +74,11 @@ async def drop_stream(wire: Wire, keys: Keys, stream: str, *, headless: bool) ->
     if headless and head is not None:
         await wire.exchange([("UNWATCH",)])
         return None
-    gone: list[Command] = [("DEL", *everything), ("ZREM", keys.streams, stream)]
+    gone: list[Command] = [
+        ("DEL", *everything),
+        ("ZREM", keys.streams, stream),
+        ("HDEL", keys.deadly, stream),
+    ]
     if not await _execute(wire, gone):
         return None
     return Removed(_number(events), _number(count))

@@ -84,7 +84,11 @@ class Retirement:
         return await self._if_still_idle(
             stream,
             self._policy.forget_after_ms,
-            [("DEL", *known), ("ZREM", keys.streams, stream)],
+            [
+                ("DEL", *known),
+                ("ZREM", keys.streams, stream),
+                ("HDEL", keys.deadly, stream),
+            ],
         )
 
     async def _if_still_idle(
