@@ -94,6 +94,7 @@ def _on_other_keys(keys: Keys) -> list[Command]:
         ("SET", lease, "x", "NX", "PX", 1),
         ("PEXPIRE", lease, 1),
         ("PTTL", lease),
+        ("EXPIRE", keys.attempts, 1),
         ("DEL", log),
         ("HSET", state, "f", "v"),
         ("HGET", state, "f"),
