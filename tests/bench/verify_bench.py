@@ -1,0 +1,93 @@
+"""`verify` over 1,000 streams of 100 rounds, beside merely reading and decoding the files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import redis.asyncio
+
+from archive.record_json import stored_from_bytes
+from archive.survey import Survey
+from archive.volume import Volume
+from archive.writer import FileArchiveWriter
+from bench.measure import Bench, Row, Stopwatch, interleaved
+from streams.event import Event
+from streams.redis_store import RedisEventStore
+from worker.archiving import Archived, ArchivingPolicy, StreamArchiver
+from worker.verifying import Verifier
+
+PER_STREAM = 100
+EVENTS = 5
+"""Events of a round; all of them are still in the logs."""
+
+
+async def rows(bench: Bench) -> AsyncIterator[Row]:
+    """One pass, in process and as a command."""
+    server, archive = bench.redis(), bench.folder / "verify-archive"
+    streams = [f"agent-{number}" for number in range(bench.count(1_000, least=20))]
+    async with redis.asyncio.Redis(port=server.port) as client:
+        store = RedisEventStore(client, "default")
+        await fill(store, archive, streams)
+        total = len(streams) * PER_STREAM
+
+        async def ours() -> float:
+            verifier = Verifier(store, Survey(Volume(archive), ["default"]))
+            with Stopwatch() as watch:
+                found = [finding async for finding in verifier.verify()]
+            assert (found, verifier.checked.rounds) == ([], total), found
+            assert verifier.checked.events == total * EVENTS
+            return watch.rate(total)
+
+        def floor() -> float:
+            with Stopwatch() as watch:
+                for path in archive.glob("default/*/round_*.json"):
+                    stored_from_bytes(path.read_bytes())
+            return watch.rate(total)
+
+        rate, floor_rate = await interleaved(ours, floor)
+        await store.close()
+    note = f"{total:,} rounds of {EVENTS} events, each hashed; floor: read and decode the files"
+    yield Row("verify: rounds", "rounds/s", rate, floor_rate, note=note)
+    yield peak_row(server.url, archive, total)
+
+
+async def fill(store: RedisEventStore, archive: Path, streams: list[str]) -> None:
+    """Archive rounds of `streams`, which stay in the logs."""
+    writer = FileArchiveWriter(archive)
+    wire = store.wires.dedicated()
+    archiver = StreamArchiver(wire, store.keys, writer, ArchivingPolicy("default"), store.clock)
+    payload = {"content": "what was decided, changed and verified " * 5}
+    types = ["task.created", *["message.added"] * (EVENTS - 2), "task.completed"]
+    rounds = itertools.chain.from_iterable(itertools.repeat(types, PER_STREAM))
+    events = [Event(kind, payload) for kind in rounds]
+    for stream in streams:
+        await store.append(stream, [Event(each.type, each.payload) for each in events])
+    archived = Archived()
+    await archiver.archive(streams, archived)
+    assert not archived.failures
+    writer.close()
+    await archiver.close()
+
+
+def peak_row(redis_url: str, archive: Path, total: int) -> Row:
+    """Memory of the whole command."""
+    place = ["--redis", redis_url, "--archive-dir", str(archive)]
+    command = [sys.executable, "-m", "worker.cli", *place, "verify", "--json"]
+    answer = archive.with_name("verify.json")
+    with (
+        Stopwatch() as watch,
+        answer.open("wb") as out,
+        subprocess.Popen(command, stdout=out) as ran,
+    ):
+        _, status, usage = os.wait4(ran.pid, 0)
+        ran.returncode = os.waitstatus_to_exitcode(status)
+    assert json.loads(answer.read_bytes())["checked"]["rounds"] == total
+    note = f"the whole command took {watch.seconds:.1f} s"
+    peak = usage.ru_maxrss / 1024
+    return Row("verify: memory of the command", "MiB", peak, at_most=150, note=note)
