@@ -321,9 +321,11 @@ class StreamArchiver:
             return
         for work in works:
             for record, due, result in zip(work.records, work.rounds, work.results, strict=True):
-                if isinstance(result, Published) and result.how != "adopted":
-                    outcome = await asyncio.to_thread(self._sealer.seal_round, due.events, record)
-                    archived.seals.append(outcome)
+                if not isinstance(result, Published) or result.how == "adopted" or result.erased:
+                    continue
+                placed = replace(record, round=result.round)
+                outcome = await asyncio.to_thread(self._sealer.seal_round, due.events, placed)
+                archived.seals.append(outcome)
 
     async def _confirm(
         self, work: _Work, state: StreamState, record: RoundRecord, archived: Archived

@@ -22,7 +22,7 @@ from streams.wire import Wire
 
 from .erasing_segments import Segments
 from .erasing_tail import Burial
-from .recall_search import _cache_folder
+from .recall_search import cache_folder
 from .rounds import RoundLimits
 from .sealing import load_redactor
 
@@ -119,7 +119,7 @@ async def reach_by_settings(store: RedisEventStore, settings: Settings) -> Async
         modes=Modes(file=archive.file_mode, folder=archive.dir_mode),
         sentinel=archive.sentinel_file or "",
         segments=_segments(store.tenant, settings),
-        cache=_cache_folder(),
+        cache=cache_folder(),
     ) as found:
         yield found
 

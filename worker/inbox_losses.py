@@ -111,7 +111,10 @@ class InboxLosses:
         if begin and before is None and reply[2] == _UNTOUCHED:
             before = Level(0, 0)  # nobody has ever taken an entry out by its id: no sequencer
         self._before = now
-        return None if before is None else find_loss(before, now, taken=taken)
+        loss = None if before is None else find_loss(before, now, taken=taken)
+        if loss is not None:
+            await self._lease.renew()  # whoever has taken the lease, as `erase` does, took them
+        return loss
 
 
 def _parse(value: bytes | None) -> Level | None:

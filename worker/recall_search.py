@@ -73,7 +73,7 @@ class Search:
 
     def _recall(self) -> Recall:
         settings = self.invocation.light_settings()
-        cache = None if self.asked.get("no_index") else _cache_folder()
+        cache = None if self.asked.get("no_index") else cache_folder()
         tenants = _tenants(self.invocation, settings.tenants)
         return Recall(settings.archive_dir, tenants=tenants, cache=cache)
 
@@ -153,7 +153,7 @@ def _tenants(invocation: Invocation, configured: tuple[str, ...]) -> tuple[str, 
     return configured if invocation.tenants or configured != DEFAULT_TENANTS else ()
 
 
-def _cache_folder() -> Path | None:
+def cache_folder() -> Path | None:
     """Where this user's caches are; None where there is no such place."""
     named = os.environ.get("XDG_CACHE_HOME")
     try:

@@ -10,10 +10,12 @@ import importlib
 import os
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from archive.failures import RoundErased
+from archive.reader import FileArchiveReader
 from archive.record import RoundRecord
 from archive.segments import (
     ArchiveRef,
@@ -34,6 +36,9 @@ from streams.event import Event
 from .round_messages import note_of, round_messages
 
 Refusal = Literal["busy", "full", "denied", "corrupt", "invalid"]
+
+IsErased = Callable[[str, str, int], bool]
+"""Whether a tombstone stands for the round of a tenant's stream."""
 
 MAX_WAITING: Final = 64
 MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
@@ -73,6 +78,7 @@ class _Round:
 
     tenant: str
     stream: str
+    number: int
     messages: list[dict[str, Any]]
     note: str
     size: int
@@ -84,8 +90,14 @@ class SegmentSealer:
     The tenant is the record's, which the worker sets, not the events'. Threads may share one.
     """
 
-    def __init__(self, base: str | os.PathLike[str], redactor: Redactor | None = None) -> None:
-        self._base, self._redactor = base, redactor
+    def __init__(
+        self,
+        base: str | os.PathLike[str],
+        redactor: Redactor | None = None,
+        *,
+        is_erased: IsErased = lambda *_: False,
+    ) -> None:
+        self._base, self._redactor, self._is_erased = base, redactor, is_erased
         self._lock = threading.Lock()
         # By stream, the stream that waits longest first.
         self._waiting: dict[tuple[str, str], deque[_Round]] = {}
@@ -95,7 +107,8 @@ class SegmentSealer:
         try:
             messages = round_messages(events)
             note, size = note_of(record.summary), _text_size(messages)
-            return self._seal(_Round(record.tenant_id, record.stream_id, messages, note, size))
+            place = (record.tenant_id, record.stream_id, record.round)
+            return self._seal(_Round(*place, messages, note, size))
         except Exception as exc:  # archiving goes on, whatever a round holds
             return SealOutcome("refused", "invalid", f"a defect: {type(exc).__name__}")
 
@@ -118,12 +131,20 @@ class SegmentSealer:
         return replace(outcome, sealed=sealed, waiting=len(queue), dropped=dropped)
 
     def _try(self, due: _Round) -> SealOutcome:
+        place = (due.tenant, due.stream, due.number)
         try:
-            if not select(due.messages, redacts=self._redactor is not None):
+            kept = select(due.messages, redacts=self._redactor is not None)
+            if not kept or self._is_erased(*place):
                 return SealOutcome("empty")
             scope = f"{due.tenant}/{due.stream}"
             store = ArchiveStore(self._base, scope, due.stream, self._redactor)
-            return SealOutcome("sealed", ref=store.seal(due.messages, due.note))
+            ref = store.seal(due.messages, due.note)
+            if self._is_erased(*place):
+                # The erasure made its tombstone first and then forgot what it found sealed: one
+                # of the two of us has seen the other.
+                store.forget(ref.id)
+                return SealOutcome("empty")
+            return SealOutcome("sealed", ref=ref)
         except AresError as exc:
             return SealOutcome("refused", _refusal(exc), str(exc))
 
@@ -163,6 +184,21 @@ def forget_stream(base: str | os.PathLike[str], tenant: str, stream: str) -> int
         for segment_id in living:
             store.forget(segment_id)
     return len(living)
+
+
+def is_erased_in(directory: str | os.PathLike[str]) -> IsErased:
+    """Tells it by a look into the archive; where that can't be had nothing counts as erased."""
+
+    def is_erased(tenant: str, stream: str, number: int) -> bool:
+        try:
+            FileArchiveReader(directory, tenants=[tenant]).show(stream, number)
+        except RoundErased:
+            return True
+        except AresError:
+            return False
+        return False
+
+    return is_erased
 
 
 def load_redactor(name: str) -> Redactor:

@@ -42,7 +42,7 @@ from .retirement import Retirement, RetirementPolicy
 from .revision import revision
 from .rounds import RoundLimits
 from .runner import Runner
-from .sealing import SegmentSealer, load_redactor
+from .sealing import SegmentSealer, is_erased_in, load_redactor
 from .sequencer import Sequencer, SequencerPolicy
 from .settings.load import Settings
 from .shared_facts import SharedFactsReader, shared_gauges
@@ -169,7 +169,7 @@ def _sealer(settings: Settings) -> SegmentSealer | None:
     if not segments.enabled or segments.base is None:
         return None
     redactor = load_redactor(segments.redactor) if segments.redactor else None
-    return SegmentSealer(segments.base, redactor)
+    return SegmentSealer(segments.base, redactor, is_erased=is_erased_in(settings.archive.dir))
 
 
 def _pipeline(

@@ -22,6 +22,7 @@ from streams.integrity import verify_stream_integrity
 from streams.wire import Wire
 from support.redis_server import REDIS_7
 from support.workshop import drain
+from worker.sealing import SegmentSealer, is_erased_in
 
 on_one_redis = pytest.mark.parametrize("workshop", [REDIS_7], indirect=True)
 """Sweeps are long, and transactions are the same everywhere."""
@@ -311,3 +312,36 @@ async def test_a_worker_that_has_read_a_stream_can_not_publish_it_once_it_is_era
     assert scene.reader.list("s") == []
     assert await scene.traces(" s-") == set()
     assert (await scene.state("s"))["archived_version"] == 13
+
+
+@pytest.mark.parametrize("when", ["before", "between", "after"])
+async def test_a_worker_that_has_read_a_stream_can_not_seal_it_once_it_is_erased(scene, when):
+    await sent(scene, "s")
+    await scene.shop.sequence()
+    writer = FileArchiveWriter(scene.shop.directory, tenant=scene.shop.tenant)
+    interrupted = InterruptedWriter(writer, when, lambda: scene.erase("s"))
+    sealer = SegmentSealer(scene.base, is_erased=is_erased_in(scene.shop.directory))
+
+    await drain(scene.shop.archiver("two", writer=interrupted, sealer=sealer))
+
+    assert scene.reader.list("s") == []
+    assert await scene.traces(" s-") == set()
+
+
+async def test_an_erased_inbox_entry_is_no_lost_one_however_young_the_lease(past):
+    """The sequencer renews its lease before it calls entries lost: an erasure takes it over."""
+    sequencer = past.shop.sequencer()
+    for _ in range(4):
+        await sequencer.run_once()
+    past.shop.clock.forward(9_900)
+    await past.send_open("other", "one")
+    for _ in range(2):
+        await sequencer.run_once()
+    for step in ("later", "latest"):
+        await past.send_open("s", step)
+    await past.erase("s")
+    past.shop.clock.forward(200)
+
+    seen = [await sequencer.run_once() for _ in range(4)]
+
+    assert [facts.lost for facts in seen if facts.lost] == []
