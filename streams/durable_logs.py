@@ -80,8 +80,12 @@ class LogsOfPartitions:
                 return max(noted[stream] - 1, seen)
             return seen or await self._source.first_since(stream, since_ms) - 1
 
-        streams = await self._source.streams(since_ms) if guess else sorted(noted)
         rewound = place.since >= place.id
+        if guess:
+            # A feed that was set back may announce again what any stream had long ago.
+            streams = await self._source.streams(None if rewound else since_ms)
+        else:
+            streams = sorted(noted)
         return await self._walk(partition, place, base, streams, rewound=rewound)
 
     async def _walk(

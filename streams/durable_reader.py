@@ -13,7 +13,7 @@ from .durable_plan import partition_of
 from .event import Event
 from .subscription_filter import Wanted
 from .subscription_items import Reset, Row
-from .subscription_position import ORIGIN, Position, Stage
+from .subscription_position import ORIGIN, Id, Position, Stage
 from .subscription_source import (
     FEED_PAGE,
     Announced,
@@ -64,6 +64,7 @@ class DurableReader:
         self._covered, self._versions = Covered(), Versions()
         self._logs = LogsOfPartitions(source, reader, wanted, losses, self._versions, most=buffer)
         self._spans = SpanQueue(wanted, self._covered, Appetite(most=buffer))
+        self._reset_told: Id | None = None
         self._page_of: tuple[Partition, ...] = ()
         self._page_end = Position()
 
@@ -149,19 +150,12 @@ class DurableReader:
             self._shelf.put(partition, Notice(item, partition, position, row.size))
 
     async def _lose_places(self, partitions: Sequence[Partition]) -> None:
-        """Places in the feed are gone: tell so, then what was missed, then on at the oldest."""
+        """Places in the feed are gone: what was missed comes next, then the oldest entry."""
         oldest = await self._source.oldest()
         trimmed = [p for p in partitions if oldest is not None and p.read_to.id < oldest]
-        reset = Reset("trimmed" if trimmed else "reset")
-        _log.warning("a durable subscription's place in the feed is gone: %s", reset.reason)
-        told = False
         for partition in trimmed or partitions:
             since = partition.read_to.id
-            place = Position(oldest or ORIGIN, 0, Stage.MISSED, "", since)
-            if not told and self._holds(partition):
-                self._shelf.put(partition, Notice(reset, partition, place, _NOTICE_BYTES))
-                told = True
-            partition.moved(place)
+            partition.moved(Position(oldest or ORIGIN, 0, Stage.MISSED, "", since))
 
     async def _read_logs(self, partition: Partition) -> None:
         """Read a little of the logs for one partition."""
@@ -170,6 +164,8 @@ class DurableReader:
             if self._holds(partition):
                 partition.walk = walk
                 partition.moved(place)
+                if place.stage is Stage.MISSED and not place.stream:
+                    self._tell_reset(partition, place)
             return
         rows = await self._logs.rows(partition)
         if not self._holds(partition):
@@ -183,3 +179,11 @@ class DurableReader:
                 self._covered.upto[stream] = max(version, self._covered.upto.get(stream, 0))
             partition.walk = None
             partition.moved(takeover(partition.read_to))
+
+    def _tell_reset(self, partition: Partition, place: Position) -> None:
+        """Each member is told once of each loss, whichever of its partitions met it first."""
+        if self._reset_told != place.id:
+            self._reset_told = place.id
+            reset = Reset("trimmed" if place.since < place.id else "reset")
+            _log.warning("a durable subscription's place in the feed is gone: %s", reset.reason)
+            self._shelf.put(partition, Notice(reset, partition, place, _NOTICE_BYTES))

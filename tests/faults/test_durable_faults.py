@@ -250,3 +250,21 @@ async def test_the_positions_in_redis_are_those_of_the_feed(server, stack, tenan
 
             await eventually(all_there)
             assert not [f for f in admin.hgetall(store.keys.group("g")) if f.startswith(b"try:")]
+
+
+async def test_a_group_that_stands_on_an_erased_entry_loses_nothing(server, stack, tenant):
+    """It is told, and what it has had since it began doesn't come again."""
+    store = await open_store(stack, server.url, tenant)
+    for stream in ("s", "t"):
+        await store.append(stream, events(2))
+    async with store.subscribe(group="g", start="beginning") as member:
+        await handle(member, 4)
+        await store.append("s", events(1))
+        await handle(member, 1)
+        with server.admin() as admin:
+            admin.xdel(store.keys.feed, admin.xrevrange(store.keys.feed, count=1)[0][0])
+        await store.append("t", events(1))
+
+        assert places(await take(member, 1)) == [("reset", "reset")]
+        assert await handle(member, 1) == [("t", 3, 1)]
+        assert await nothing_more(member)
