@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Self, overload
 
 from .clock import Clock, system_clock
-from .codec import Limits, check_stream, encode_event, to_microseconds
+from .codec import Limits, check_stream, encode_event
 from .durable import DurableSubscription
 from .durable_memory import MemoryGroup, MemoryGroupState
 from .errors import StreamNotFound, UsageError, VersionConflict
@@ -24,6 +24,7 @@ from .memory_log import Entry, Folded
 from .plan import Append, Head, plan_stream
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
 from .subscription import Overflow, Subscription
+from .subscription_filter import first_ms
 from .subscription_memory import MemoryFeed, MemorySource
 from .subscriptions import SubscriptionOptions, Subscriptions
 from .summary import rule_based_text, summarize
@@ -94,13 +95,13 @@ class MemoryEventStore:
         """Events of versions `from_version`..`to_version` committed at or after `since`."""
         check_stream(stream, self._limits)
         _check_limit(limit)
-        first_ms = _first_ms(since)
+        since_ms = first_ms(since) or 0
         rows = [
             row
             for row in self._logs.get(stream, ())
             if from_version <= row.version
             and (to_version is None or row.version <= to_version)
-            and row.ms >= first_ms
+            and row.ms >= since_ms
         ]
         if direction is Direction.BACKWARD:
             rows.reverse()
@@ -111,8 +112,8 @@ class MemoryEventStore:
     ) -> AsyncIterator[Event]:
         """Events of every stream, as they are now, by commit time, then stream."""
         _check_limit(limit)
-        first_ms = _first_ms(since)
-        logs = [[row for row in log if row.ms >= first_ms] for log in self._logs.values()]
+        since_ms = first_ms(since) or 0
+        logs = [[row for row in log if row.ms >= since_ms] for log in self._logs.values()]
         for row in islice(merge(*logs, key=attrgetter("ms", "stream", "version")), limit):
             yield row.decode()
 
@@ -206,8 +207,3 @@ class MemoryEventStore:
 def _check_limit(limit: int | None) -> None:
     if limit is not None and (isinstance(limit, bool) or limit < 0):
         raise UsageError(f"limit must not be negative: {limit}")
-
-
-def _first_ms(since: datetime | None) -> int:
-    """The first whole millisecond at or after `since`."""
-    return 0 if since is None else -(-to_microseconds(since) // 1000)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final, Self, overload
 
 from .clock import Clock, system_clock
-from .codec import Limits, check_stream, encode_event, to_microseconds
+from .codec import Limits, check_stream, encode_event
 from .commit import CommitPolicy, Committer
 from .connection import ConnectionOptions, open_client
 from .durable import DurableSubscription
@@ -26,6 +26,7 @@ from .reading import StreamReader, Window
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
 from .subscriber_reports import RedisReports
 from .subscription import Overflow, Subscription
+from .subscription_filter import first_ms
 from .subscription_redis import RedisSource
 from .subscriptions import SubscriptionOptions, Subscriptions
 from .wire import Client, Wire, WireObserver, Wires
@@ -140,7 +141,7 @@ class RedisEventStore:
         """Events of a version range, summaries first; see `EventStore.read`."""
         check_stream(stream, self.options.limits)
         _check_count("limit", limit)
-        window = Window(max(from_version, 1), to_version, since_ms(since))
+        window = Window(max(from_version, 1), to_version, first_ms(since))
         if limit == 0 or (to_version is not None and to_version < window.first):
             return []
         rows = await self._reader.read(stream, window, limit=limit, direction=direction)
@@ -152,7 +153,7 @@ class RedisEventStore:
         """Events of every stream by commit time, up to the heads of when the reading began."""
         _check_count("limit", limit)
         left = limit
-        events = TenantReader(self.wires, self.keys, self._reader).read_all(since_ms(since))
+        events = TenantReader(self.wires, self.keys, self._reader).read_all(first_ms(since))
         async for event in events:
             if left is not None:
                 if left <= 0:
@@ -240,11 +241,6 @@ class RedisEventStore:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
-
-
-def since_ms(since: datetime | None) -> int | None:
-    """The first whole millisecond at or after `since`."""
-    return None if since is None else -(-to_microseconds(since) // 1000)
 
 
 def _spare_connections(client: Client, options: StoreOptions) -> int | None:
