@@ -101,7 +101,7 @@ def check_archived(
 
 
 def comparable_rounds(live: LiveStream, rounds: Sequence[StoredRound]) -> list[StoredRound]:
-    """Rounds whose events are all in the log, and are the ones the archived round was made of.
+    """Rounds that the log can still prove: all of their events are in it.
 
     A round beyond the archived version may be of another life of the stream: that is a fork.
     One known by its content alone has no digest of events.

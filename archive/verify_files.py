@@ -90,9 +90,8 @@ def _check_files(survey: Survey, folder: StreamFolder, now_ns: int) -> FolderChe
         names = opened.names() if opened else []
         for stored, found in _read(survey, opened, folder, names, problems.append):
             checked.files += 1
-            if stored.identity is not None:
-                name = stored.identity.stream_id or folder.name
-                checked.rounds.setdefault(name, []).append(stored)
+            name = (stored.identity and stored.identity.stream_id) or folder.name
+            checked.rounds.setdefault(name, []).append(stored)
             if found is not None:
                 places += _check_place(survey, found)
         leftovers = list(_leftovers(opened, folder, names, now_ns)) if opened else []
