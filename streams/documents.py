@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
@@ -19,9 +18,9 @@ import msgspec
 from .errors import InvalidEvent
 
 _BOM: Final = b"\xef\xbb\xbf"
+_KEY_END: Final = b'":'
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 64) - 1
-_LONG_NUMBER: Final = re.compile(rb"\d{19}")
-_SPACED_COLON: Final = re.compile(rb'"[ \t\r\n]+:')
+_encode_msgpack: Final = msgspec.msgpack.Encoder().encode
 _decode_json: Final = msgspec.json.Decoder().decode
 
 
@@ -83,16 +82,31 @@ def _check_json(raw: bytes, path: str, max_depth: int) -> None:
         _explain_json(raw, path, exc)
     if type(document) is not dict:
         _refuse(path, f"must be an object, not {_json_name(document)}")
-    # A key is a quote and a colon outside strings: as many of these as there are keys means no
-    # key stands twice. Quotes and colons inside strings only ever raise the count.
-    colons = raw.count(b'":') if not _SPACED_COLON.search(raw) else -1
-    flat = raw.count(b"{") == 1 and raw.count(b"[") < max_depth
-    if flat and colons == len(document) and not _LONG_NUMBER.search(raw):
-        return
-    walk = _Walk(max_depth)
-    walk.check(document, path)
-    if walk.keys != colons:
+    if raw.count(b"{") + raw.count(b"[") > max_depth or _has_long_number(document):
+        _Walk(max_depth).check(document, path)
+    if not _is_plainly_unique(raw, _encode_json(document)):
         _refuse_duplicates(raw, path)
+
+
+def _has_long_number(document: dict[str, Any]) -> bool:
+    try:
+        _encode_msgpack(document)  # which has no integers beyond 64 bits either
+    except OverflowError:
+        return True
+    return False
+
+
+def _is_plainly_unique(raw: bytes, rewritten: bytes) -> bool:
+    """Whether no key stands twice in `raw`, seen without a look at each key.
+
+    A key ends with a quote and a colon. The document, written again, has as many of these, those
+    inside strings included, unless a key stood twice; or a string wrote them as escapes.
+    """
+    compact = msgspec.json.format(raw, indent=-1)
+    if compact == rewritten:
+        return True
+    escaped = b"\\u0022" in compact or b"\\u003" in compact
+    return not escaped and compact.count(_KEY_END) == rewritten.count(_KEY_END)
 
 
 def _explain_json(raw: bytes, path: str, cause: Exception) -> NoReturn:
@@ -164,10 +178,9 @@ def _check_msgpack(raw: bytes, path: str, max_depth: int) -> None:
 
 
 class _Walk:
-    """Checks every value of a decoded document; counts its keys."""
+    """Checks every value of a decoded document."""
 
     def __init__(self, max_depth: int) -> None:
-        self.keys = 0
         self._max_depth = max_depth
 
     def check(self, value: Any, path: str, depth: int = 1) -> None:
@@ -194,7 +207,6 @@ class _Walk:
 
     def _mapping(self, value: Mapping[Any, Any], path: str, depth: int) -> None:
         self._deeper(path, depth)
-        self.keys += len(value)
         for key, child in value.items():
             if not isinstance(key, str):
                 _refuse(path, f"has the key {key!r}, which is not text")

@@ -5,7 +5,7 @@ The values every package speaks: `Event`, the known types, the payload keys with
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +15,10 @@ from typing import Any, Final
 from .clock import utc_now
 
 DEFAULT_TENANT_ID: Final = "default"
+
+_UUID_BITS: Final = (0xF << 76) | (0b11 << 62)
+_UUID_4: Final = (4 << 76) | (0b10 << 62)
+"""Version and variant of a random UUID (RFC 9562)."""
 
 
 class EventType(StrEnum):
@@ -72,7 +76,8 @@ class PayloadKey(StrEnum):
 
 def new_event_id() -> str:
     """A fresh event id: 32 lower-case hex digits of a random UUID."""
-    return uuid.uuid4().hex
+    # `uuid.uuid4` builds an object for it, which takes twice as long.
+    return "%032x" % (int.from_bytes(os.urandom(16)) & ~_UUID_BITS | _UUID_4)
 
 
 @dataclass(frozen=True, slots=True)

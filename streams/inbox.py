@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .codec import (
@@ -18,7 +19,6 @@ from .codec import (
     Limits,
     check_name,
     check_size,
-    check_stream,
     to_microseconds,
 )
 from .documents import check_document
@@ -75,40 +75,35 @@ def parse_entry(entry_id: bytes, fields: list[bytes], limits: Limits) -> InboxEv
     if not values.keys() <= _FIELDS:
         unknown = sorted(repr(name.decode(errors="replace")) for name in values.keys() - _FIELDS)
         raise InvalidEvent("entry", f"has unknown fields: {', '.join(unknown)}")
-    stream = check_stream(_required(values, b"stream"), limits)
-    kind = check_name(_required(values, b"type"), "type", limits.max_type_bytes)
-    event_id, module = _text(values, b"id"), _text(values, b"module")
+    for name in (b"stream", b"type"):
+        if name not in values:
+            raise InvalidEvent(name.decode(), "is missing")
+    event_id, module = values.get(b"id"), values.get(b"module")
     event = EncodedEvent(
-        type=kind,
-        id=_checked_id(event_id, limits),
-        timestamp_us=_timestamp_us(_text(values, b"timestamp"), entry_id),
-        module=check_name(module, "module", limits.max_module_bytes) if module else "",
+        type=_repeated_name(values[b"type"], "type", limits.max_type_bytes),
+        id=new_event_id() if event_id is None else _name(event_id, "id", limits.max_id_bytes),
+        timestamp_us=_timestamp_us(values.get(b"timestamp"), entry_id),
+        module=_repeated_name(module, "module", limits.max_module_bytes) if module else "",
         payload=_document(values.get(b"payload"), "payload", limits),
         metadata=_document(values.get(b"metadata"), "metadata", limits),
     )
+    stream = _repeated_name(values[b"stream"], "stream", limits.max_stream_bytes)
     return InboxEvent(stream, event, deduplicate=event_id is not None)
 
 
-def _checked_id(event_id: str | None, limits: Limits) -> str:
-    return new_event_id() if event_id is None else check_name(event_id, "id", limits.max_id_bytes)
+def _name(raw: bytes, path: str, max_bytes: int) -> str:
+    return check_name(_text(raw, path), path, max_bytes)
 
 
-def _required(values: dict[bytes, bytes], name: bytes) -> str:
-    text = _text(values, name)
-    if text is None:
-        raise InvalidEvent(name.decode(), "is missing")
-    return text
+_repeated_name: Final = lru_cache(maxsize=10_000)(_name)
+"""The name of a stream, type or module: many entries have the same."""
 
 
-def _text(values: dict[bytes, bytes], name: bytes) -> str | None:
-    raw = values.get(name)
-    if raw is None:
-        return None
+def _text(raw: bytes, path: str) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as exc:
-        reason = f"is not UTF-8 at byte {exc.start}"
-        raise InvalidEvent(name.decode(), reason, code="encoding") from exc
+        raise InvalidEvent(path, f"is not UTF-8 at byte {exc.start}", code="encoding") from exc
 
 
 def _document(raw: bytes | None, name: str, limits: Limits) -> bytes:
@@ -118,11 +113,12 @@ def _document(raw: bytes | None, name: str, limits: Limits) -> bytes:
     return check_document(raw, name, max_depth=limits.max_depth)
 
 
-def _timestamp_us(text: str | None, entry_id: bytes) -> int:
+def _timestamp_us(raw: bytes | None, entry_id: bytes) -> int:
     """Microseconds since the epoch: the producer's time, else the time of the XADD."""
-    if text is None:
+    if raw is None:
         # Explicit ids may lie beyond any date; such an event is dated at the end of time.
         return min(int(entry_id.partition(b"-")[0]), MAX_TIMESTAMP_MS) * 1000
+    text = _text(raw, "timestamp")
     if _EPOCH_MS.fullmatch(text):
         if not MIN_TIMESTAMP_MS <= int(text) <= MAX_TIMESTAMP_MS:
             raise InvalidEvent("timestamp", "lies outside the years 1 to 9999")

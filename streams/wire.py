@@ -16,10 +16,11 @@ import hiredis
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import AbstractConnection, Connection
-from redis.exceptions import MovedError, ReadOnlyError, RedisError, ResponseError
+from redis.exceptions import MovedError, ReadOnlyError, RedisError
 
 from .deadline import Deadline
 from .failures import translate
+from .link import Link, link_over
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
@@ -27,7 +28,6 @@ Reply = Any
 Client = Redis | RedisCluster
 
 DEFAULT_TIMEOUT_S: Final = 5.0
-_IDLE_S: Final = 0.1
 
 
 class WireObserver(Protocol):
@@ -60,11 +60,11 @@ class Wire:
         self._client, self._key, self._timeout_s = client, key, timeout_s
         self._observer = observer
         self._connection: AbstractConnection | None = None
+        self._link: Link | None = None
         self._opened_before = False
         self._node: ClusterNode | None = None
         self._pool_timeout: float | None = None
         self._deadline = Deadline()
-        self._used_at = 0.0
         self._watching = False
 
     async def exchange(
@@ -75,10 +75,11 @@ class Wire:
         Raises `StoreUnavailable` when the connection fails. Whether the commands were executed
         is then unknown.
         """
-        packet = [hiredis.pack_command(cast(Any, command)) for command in commands]
+        packet = b"".join([hiredis.pack_command(cast(Any, command)) for command in commands])
         began = self._deadline.begin(timeout_s or self._timeout_s)
         try:
-            replies, stale = await self._send_and_read(packet)
+            link = await self._usable()
+            replies = await link.roundtrip(packet, len(commands))
         except (RedisError, OSError) as exc:
             await self.close()
             raise translate(exc) from exc
@@ -93,45 +94,27 @@ class Wire:
         finally:
             self._deadline.end()
         if self._observer is not None:
-            self._observer.exchanged(commands, self._used_at - began)
+            self._observer.exchanged(commands, asyncio.get_running_loop().time() - began)
         self._watching = _watches(commands, self._watching)
-        if stale:
+        if any(isinstance(reply, MovedError | ReadOnlyError) for reply in replies):
             await self._forget_topology()
         return replies
 
-    async def _send_and_read(self, packet: list[bytes]) -> tuple[list[Reply], bool]:
-        """The replies, and whether one says that this node is no longer the one to ask."""
-        connection = await self._usable()
-        await connection.send_packed_command(packet, check_health=False)
-        read = connection.read_response
-        replies: list[Reply] = []
-        stale = False
-        for _ in packet:
-            try:
-                replies.append(await read())
-            except ResponseError as exc:
-                replies.append(exc)
-                stale = stale or isinstance(exc, MovedError | ReadOnlyError)
-        self._used_at = asyncio.get_running_loop().time()
-        return replies, stale
-
-    async def _usable(self) -> AbstractConnection:
-        """The connection, opened anew when it has died while nobody used it.
+    async def _usable(self) -> Link:
+        """The link, opened anew when its connection has ended while nobody used it.
 
         Nothing has been sent on it yet, so this repeats no command. But a new connection watches
         nothing: what follows a WATCH fails with the connection that holds it.
         """
-        if (connection := self._connection) is not None:
-            if connection.is_connected:
-                idle_s = asyncio.get_running_loop().time() - self._used_at
-                if idle_s < _IDLE_S or not await _has_ended(connection):
-                    return connection
+        if self._link is not None:
+            if not self._link.has_ended:
+                return self._link
             if self._watching:
                 raise ConnectionError("the connection ended while it watched keys")
             await self.close()
         return await self._open()
 
-    async def _open(self) -> AbstractConnection:
+    async def _open(self) -> Link:
         if isinstance(self._client, RedisCluster):
             await self._client.initialize()
             self._node = self._client.get_node_from_key(cast(str, self._key))
@@ -152,7 +135,8 @@ class Wire:
         if self._opened_before and self._observer is not None:
             self._observer.reconnected()
         self._opened_before = True
-        return connection
+        self._link = link_over(connection)
+        return self._link
 
     async def _forget_topology(self) -> None:
         await self.close()
@@ -161,7 +145,7 @@ class Wire:
 
     async def close(self) -> None:
         """Close the connection and give its place back to the pool; safe to repeat."""
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._link = self._connection, None, None
         self._watching = False
         if connection is None:
             return
@@ -181,14 +165,6 @@ def _watches(commands: Sequence[Command], before: bool) -> bool:
         if command[0] in ("EXEC", "UNWATCH"):
             return False
     return before
-
-
-async def _has_ended(connection: AbstractConnection) -> bool:
-    """Whether an idle connection has something to read: its end, or nothing that belongs to us."""
-    try:
-        return bool(await connection.can_read())
-    except (RedisError, OSError):
-        return True
 
 
 class Wires:

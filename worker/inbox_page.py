@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from streams.codec import EncodedEvent, Limits
 from streams.errors import InvalidEvent
@@ -55,8 +55,7 @@ class SortedPage:
         return sum(len(page.events) for page in self.streams.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Accepted:
+class _Accepted(NamedTuple):
     entry: Entry
     parsed: InboxEvent
     seen_key: bytes | None

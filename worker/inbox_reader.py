@@ -91,7 +91,7 @@ class InboxReader:
         command: Command = ("XRANGE", self._inbox, start, "+", "COUNT", count)
         (reply,) = await self._wire.exchange([command])
         page: list[Entry] = checked(reply)
-        size = sum(len(value) for _, fields in page for value in fields)
+        size = sum(sum(map(len, fields)) for _, fields in page)
         if size > self._policy.bytes:
             self._count = max(1, len(page) // 2)
         return page
