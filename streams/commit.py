@@ -16,19 +16,23 @@ from redis.exceptions import ExecAbortError
 
 from .backoff import Backoff
 from .clock import Clock
+from .codec import entry_id
 from .commit_batch import Batch, Outcome, Outcomes, torn_streams
 from .errors import (
     CorruptionError,
     LeaseLost,
     MalformedKey,
     OutcomeUnknown,
+    StoreFull,
     StoreUnavailable,
     StreamCorrupted,
     TooMuchContention,
 )
-from .failures import error_code, translate
+from .failures import error_code
+from .forced import Read, force, refusal
 from .keys import Keys
 from .lease import Guard
+from .memory import read_memory
 from .plan import COMPACTED, Append, Head, StreamWrite, plan_stream, write_commands
 from .wire import Command, Reply, Wire, checked
 
@@ -41,10 +45,15 @@ _RECONNECT: Final = Backoff(base_s=0.05, cap_s=1.0)
 
 @dataclass(frozen=True, slots=True)
 class CommitPolicy:
-    """How often a commit is tried again: after a lost race, and to learn an unknown outcome."""
+    """How often a commit is tried again: after a lost race, and to learn an unknown outcome.
+
+    `overdraft` is the share of `maxmemory` by which a guarded commit may exceed it: what comes
+    from the inbox takes little more memory in its log, and only from there can it be freed.
+    """
 
     contention_attempts: int = 200
     recovery_attempts: int = 8
+    overdraft: float = 0.0
 
 
 class Committer:
@@ -236,11 +245,30 @@ class Committer:
         batch.unknown = known | {write.stream: write for write in writes}
         replies = await self._wire.exchange(packet)
         batch.unknown = known
+        executed: list[Reply] | None
         if isinstance(replies[-1], ExecAbortError):
-            refused = next(reply for reply in replies if isinstance(reply, Exception))
-            raise translate(refused) from refused
-        executed: list[Reply] | None = checked(replies[-1])
+            failure = refusal(replies)
+            if not (guard and isinstance(failure, StoreFull) and await self._may_overdraw()):
+                raise failure
+            executed = await force(self._wire, self._reads(writes, batch, guard), packet[1:-1])
+        else:
+            executed = checked(replies[-1])
         return executed if executed is None else executed[len(renewal) :]
+
+    async def _may_overdraw(self) -> bool:
+        memory = await read_memory(self._wire)
+        return 0 < memory.share < 1 + self._policy.overdraft
+
+    def _reads(self, writes: Sequence[StreamWrite], batch: Batch, guard: Guard) -> list[Read]:
+        """What this attempt was planned on, in place of the WATCH."""
+        reads = [guard.read]
+        for write in writes:
+            head = batch.heads[write.stream]
+            raw = entry_id(*head).encode() if head.version else None
+            length = head.version - self._compacted.get(write.stream, 0)
+            reads.append((("GET", self._keys.head(write.stream)), raw))
+            reads.append((("XLEN", self._keys.log(write.stream)), length))
+        return reads
 
     def _again(self, batch: Batch, outcomes: Outcomes) -> list[Batch]:
         """The batch for another attempt, or nothing when it has had its share of them."""

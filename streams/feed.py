@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from redis.exceptions import OutOfMemoryError
+
 from .errors import CorruptionError
 from .failures import error_code
+from .forced import force
 from .keys import Keys
 from .wire import Command, Reply, Wire, checked
 
@@ -87,6 +90,9 @@ class FeedGroup:
         """Create the group at the beginning of the feed; whether it was missing."""
         create: Command = ("XGROUP", "CREATE", self._feed, self._group, "0", "MKSTREAM")
         (reply,) = await self._wire.exchange([create])
+        if isinstance(reply, OutOfMemoryError):
+            # Without its group nothing is archived, so nothing could ever be freed.
+            (reply,) = await force(self._wire, [], [create]) or ()
         if error_code(reply) == "BUSYGROUP":
             return False
         checked(reply)

@@ -2,6 +2,7 @@
 
 The owner's token is compared by value in the packet that watches the lease, and every commit
 guarded by it watches the key, so a holder that was paused past its time aborts instead of writing.
+Leases work at `maxmemory`, too: what runs under them gets events on their way out of Redis.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from .errors import LeaseLost
+from .errors import LeaseLost, StoreFull
+from .forced import Read, execute, force
 from .keys import Keys
-from .wire import Command, Reply, Wire, checked, exec_replies
+from .wire import Command, Reply, Wire, checked
 
 
 class Acquired(Enum):
@@ -38,6 +40,11 @@ class Guard:
         """Raise `LeaseLost` unless `owner`, read under WATCH, is this holder."""
         if owner != self.token.encode():
             raise LeaseLost(self.name)
+
+    @property
+    def read(self) -> Read:
+        """What a read of the lease's key answers as long as it is held."""
+        return ("GET", self.key), self.token.encode()
 
     @property
     def renewal(self) -> Command:
@@ -82,9 +89,7 @@ class Lease:
     async def acquire(self) -> Acquired:
         """Take the lease if it is free."""
         token = self._new_token()
-        take: Command = ("SET", self._key, token, "NX", "PX", self._ttl_ms)
-        (reply,) = await self._wire.exchange([take])
-        if checked(reply) is None:
+        if not await self._take(token):
             return Acquired.NO
         self._token = token
         if self._marks is None:
@@ -134,16 +139,24 @@ class Lease:
             self._token = None
             await self._wire.exchange([("UNWATCH",)])
             raise
-        packet: list[Command] = [("MULTI",), guard.renewal, *commands, ("EXEC",)]
-        replies = await self._wire.exchange(packet)
-        if replies[-1] is None:
+        executed = await execute(self._wire, [guard.read], [guard.renewal, *commands])
+        if executed is None:
             self._token = None
             raise LeaseLost(self._name)
-        return exec_replies(replies)[1:]
+        return executed[1:]
 
     def forget(self) -> None:
         """Stop believing the lease is held, without asking Redis."""
         self._token = None
+
+    async def _take(self, token: str) -> bool:
+        """Whether the lease was free, and is now held under `token`."""
+        taken: Command = ("SET", self._key, token, "PX", self._ttl_ms)
+        (reply,) = await self._wire.exchange([(*taken, "NX")])
+        try:
+            return checked(reply) is not None
+        except StoreFull:
+            return await force(self._wire, [(("GET", self._key), None)], [taken]) is not None
 
     def _new_token(self) -> str:
         token = uuid.uuid4().hex

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from .errors import MalformedKey
+from .forced import execute
 from .keys import Keys
-from .wire import Command, Reply, Wire, checked, exec_replies
+from .wire import Command, Reply, Wire, checked
 
 FIELDS: Final = (
     "archived_version",
@@ -62,37 +63,38 @@ async def advance(wire: Wire, keys: Keys, advances: Sequence[Advance]) -> set[st
     """Apply those of `advances`, one a stream, whose state is as known; return their streams.
 
     All that apply are one transaction. When one of them changes under it, each is tried alone,
-    so that one busy stream doesn't hold up the others.
+    so that one busy stream doesn't hold up the others. At `maxmemory` it goes on: a state is
+    small, and what it says lets events go.
     """
     watched: list[Command] = [("WATCH", *(keys.state(item.stream) for item in advances))]
     reads = [read_command(keys, item.stream) for item in advances]
     replies = [checked(reply) for reply in await wire.exchange([*watched, *reads])]
     applicable = [
-        item
+        (item, values)
         for item, values in zip(advances, replies[1:], strict=True)
         if _holds(StreamState.parse(values), item.known)
     ]
     if not applicable:
         await wire.exchange([("UNWATCH",)])
         return set()
-    executed = await _execute(wire, keys, applicable)
-    if executed is not None:
-        return {item.stream for item in applicable}
+    if await _execute(wire, keys, applicable):
+        return {item.stream for item, _ in applicable}
     if len(advances) == 1:
         return set()
     applied: set[str] = set()
-    for item in applicable:
+    for item, _ in applicable:
         applied |= await advance(wire, keys, [item])
     return applied
 
 
-async def _execute(wire: Wire, keys: Keys, advances: Sequence[Advance]) -> list[Reply] | None:
-    packet: list[Command] = [("MULTI",)]
-    for item in advances:
+async def _execute(wire: Wire, keys: Keys, advances: Sequence[tuple[Advance, Reply]]) -> bool:
+    """Whether it was done; the reply beside each advance is its state as it was read."""
+    commands: list[Command] = []
+    for item, _ in advances:
         pairs = [part for pair in item.fields.items() for part in pair]
-        packet += [("HSET", keys.state(item.stream), *pairs), *item.extra]
-    replies = await wire.exchange([*packet, ("EXEC",)])
-    return None if replies[-1] is None else exec_replies(replies)
+        commands += [("HSET", keys.state(item.stream), *pairs), *item.extra]
+    reads = [(read_command(keys, item.stream), values) for item, values in advances]
+    return await execute(wire, reads, commands) is not None
 
 
 def _holds(state: StreamState, known: Mapping[str, int]) -> bool:

@@ -30,6 +30,17 @@ class Window:
     resumed: bool = False
 
 
+def plan_relief(state: StreamState, policy: CompactionPolicy) -> Window | None:
+    """The next window where Redis is short of memory: all that is archived, up to a run's bound.
+
+    It may reach past a window that a compaction has fixed, or end in it: the one that is done
+    first decides, and the other begins anew.
+    """
+    first = state.compacted_version + 1
+    last = min(state.archived_version, state.compacted_version + policy.max_window)
+    return Window(first, last) if last >= first else None
+
+
 def plan_window(
     head: int,
     state: StreamState,

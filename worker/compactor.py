@@ -2,44 +2,40 @@
 
 First the window is fixed in the state, then summarized, then one transaction pushes the summary,
 moves the compacted version and trims. A crash in between repeats the same window; the state is
-compared before each write, so two workers never fold the same events twice.
+compared before each write, so two workers never fold the same events twice. Where Redis is short
+of memory, trim, summary and state are one script instead, which passes at `maxmemory`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ops.logs import fields
 from streams.clock import Clock
 from streams.errors import AresError, CorruptionError, LeaseLost, StreamCorrupted
-from streams.event import Event
+from streams.forced import Read, execute
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
 from streams.plan import COMPACTED
 from streams.state import Advance, StreamState, advance, read_command
-from streams.summary import EventSummary, merge, pack, rule_based_text, summarize, unpack
-from streams.tail import StreamFacts, TailLimits, read_facts, read_tails
-from streams.wire import Command, Wire, checked, exec_replies
+from streams.summary import EventSummary, merge, pack, unpack
+from streams.tail import StreamFacts, read_facts
+from streams.wire import Command, Wire, checked
 
-from .compaction_plan import CompactionPolicy, Window, plan_window
-
-_log = logging.getLogger("ares.compactor")
+from .compaction_plan import CompactionPolicy, Window, plan_relief, plan_window
+from .shedding import shed
+from .window_summary import Summarizer, WindowSummaries
 
 _LEASE_MARGIN_MS: Final = 15_000
-_PAGE: Final = TailLimits(events=1_000, bytes=8 * 1024 * 1024)
-
-Summarizer = Callable[[Sequence[Event]], Awaitable[str]]
-"""Text that stands for adjacent events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """Facts of one run. `result` is idle, compacted or conflict; `more` asks for another run."""
+    """Facts of one run. `result` is idle, compacted, relief or conflict; `more` asks for another
+    run.
+    """
 
     result: str
     window: Window | None = None
@@ -49,7 +45,7 @@ class Compacted:
     @property
     def events(self) -> int:
         """Events taken out of the log."""
-        if self.result != "compacted" or self.window is None:
+        if self.result not in ("compacted", "relief") or self.window is None:
             return 0
         return self.window.last - self.window.first + 1
 
@@ -68,7 +64,8 @@ class Compactor:
         summarizer_timeout_s: float = 30.0,
     ) -> None:
         self._wire, self._keys, self._policy, self._clock = wire, keys, policy, clock
-        self._summarizer, self._timeout_s = summarizer, summarizer_timeout_s
+        self._shares_cost = summarizer is not None
+        self._summaries = WindowSummaries(wire, keys, summarizer, timeout_s=summarizer_timeout_s)
         self._lease_ttl_ms = int(summarizer_timeout_s * 1000) + _LEASE_MARGIN_MS
 
     async def plan(self, stream: str, *, force: bool = False) -> Window | None:
@@ -90,7 +87,7 @@ class Compactor:
         )
         if window is None:
             return Compacted("idle")
-        if self._summarizer is None:
+        if not self._shares_cost:
             return await self._compact(facts, window)
         # What a summarizer of one's own costs, one worker at a time is to pay for a stream.
         lease = Lease(self._wire, self._keys, f"compact:{stream}", ttl_ms=self._lease_ttl_ms)
@@ -109,7 +106,7 @@ class Compactor:
         if not window.resumed and not await self._fix(stream, window):
             return Compacted("conflict", more=True)
         try:
-            summary, failed = await self._summarize(facts, window, lease)
+            summary, failed = await self._summaries.summarize(facts, window, lease)
         except LeaseLost:
             return Compacted("conflict", more=True)
         except StreamCorrupted:
@@ -120,6 +117,27 @@ class Compactor:
             return Compacted("conflict", more=True)
         await self._merge_oldest(stream)
         return Compacted("compacted", window, failed, more=True)
+
+    async def relieve(self, stream: str) -> Compacted:
+        """Fold one window of `stream`, however few events and however new, to free memory.
+
+        Works at `maxmemory`, takes no lease and asks no summarizer but the rules. Raises
+        `StreamCorrupted`, `StoreUnavailable`; `StoreFull` where the user may not run scripts.
+        """
+        facts = await self._facts(stream)
+        window = plan_relief(facts.state, self._policy)
+        if window is None:
+            return Compacted("idle")
+        try:
+            summary = await self._summaries.by_rules(facts, window)
+        except StreamCorrupted:
+            if await self._overtaken(stream, window):
+                return Compacted("conflict")
+            raise
+        if not await shed(self._wire, self._keys, facts, window, summary):
+            return Compacted("conflict")
+        await self._merge_oldest(stream)
+        return Compacted("relief", window, more=True)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -141,38 +159,6 @@ class Compactor:
         (facts,) = await read_facts(self._wire, self._keys, [stream])
         return facts.state.compacted_version >= window.first
 
-    async def _summarize(
-        self, facts: StreamFacts, window: Window, lease: Lease | None
-    ) -> tuple[EventSummary, bool]:
-        """Read the window page by page; one summary, and whether the rules had to stand in."""
-        summary: EventSummary | None = None
-        failed = False
-        after = window.first - 1
-        while after < window.last:
-            if lease is not None:
-                await lease.renew()
-            span = facts.span(after, window.last)
-            tails, failures = await read_tails(self._wire, self._keys, [span], _PAGE)
-            for failure in failures.values():
-                raise failure
-            (tail,) = tails
-            text, page_failed = await self._text(tail.events)
-            page = summarize(tail.events, tail.committed_ms[-1], text)
-            summary = page if summary is None else merge(summary, page)
-            failed, after = failed or page_failed, tail.last
-        assert summary is not None  # noqa: S101 - a window has at least one event
-        return summary, failed
-
-    async def _text(self, events: Sequence[Event]) -> tuple[str, bool]:
-        if self._summarizer is None:
-            return rule_based_text(events), False
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return str(await self._summarizer(events)), False
-        except Exception as exc:
-            _log.warning("the summarizer failed", extra=fields(error=repr(exc)))
-            return rule_based_text(events), True
-
     async def _fold(self, stream: str, window: Window, summary: EventSummary) -> bool:
         """The one transaction in which events leave the log."""
         watched = await self._watch(stream)
@@ -185,14 +171,14 @@ class Compactor:
         )
         trim: Command = ("XTRIM", self._keys.log(stream), "MINID", "=", window.last + 1)
         push: Command = ("RPUSH", self._keys.summaries(stream), pack(summary))
-        return await self._execute([push, moved, trim])
+        return await self._execute(watched, [push, moved, trim])
 
     async def _merge_oldest(self, stream: str) -> None:
         """Keep the number of summaries in bounds: the two oldest become one."""
         key = self._keys.summaries(stream)
         while (watched := await self._watch(stream)).count > self._policy.max_summaries:
             merged = pack(merge(*map(unpack, watched.oldest)))
-            await self._execute([("LPOP", key), ("LSET", key, 0, merged)])
+            await self._execute(watched, [("LPOP", key), ("LSET", key, 0, merged)])
         await self._wire.exchange([("UNWATCH",)])
 
     async def forget_old(self, stream: str) -> int:
@@ -203,16 +189,17 @@ class Compactor:
         if self._policy.summary_ttl_ms == 0:
             return 0
         forgotten = 0
-        while (oldest := await self._expired(stream)) is not None:
+        while (found := await self._expired(stream)) is not None:
+            watched, oldest = found
             drop: list[Command] = [
                 ("LPOP", self._keys.summaries(stream)),
                 ("HSET", self._keys.state(stream), "forgotten_version", oldest.last_version),
             ]
-            forgotten += await self._execute(drop)
+            forgotten += await self._execute(watched, drop)
         await self._wire.exchange([("UNWATCH",)])
         return forgotten
 
-    async def _expired(self, stream: str) -> EventSummary | None:
+    async def _expired(self, stream: str) -> tuple[_Watched, EventSummary] | None:
         """The oldest summary, watched, if its time is over and it is next to be forgotten."""
         watched = await self._watch(stream)
         if not watched.oldest:
@@ -220,7 +207,7 @@ class Compactor:
         oldest = unpack(watched.oldest[0])
         over = oldest.committed_ms <= self._clock() - self._policy.summary_ttl_ms
         is_next = oldest.first_version == watched.state.forgotten_version + 1
-        return oldest if over and is_next else None
+        return (watched, oldest) if over and is_next else None
 
     async def _watch(self, stream: str) -> _Watched:
         """Watch state and summaries: whoever changes either voids the next `_execute`.
@@ -228,32 +215,30 @@ class Compactor:
         A summaries key of another type must be found here: EXEC would trim all the same.
         """
         key, state = self._keys.summaries(stream), self._keys.state(stream)
-        packet: list[Command] = [
-            ("WATCH", state, key),
+        watch: Command = ("WATCH", state, key)
+        looks: list[Command] = [
             read_command(self._keys, stream),
             ("LLEN", key),
             ("LRANGE", key, 0, 1),
         ]
         try:
-            _, values, count, oldest = map(checked, await self._wire.exchange(packet))
-            return _Watched(StreamState.parse(values), count, oldest)
+            _, *found = map(checked, await self._wire.exchange([watch, *looks]))
+            reads = list(zip(looks, found, strict=True))
+            return _Watched(StreamState.parse(found[0]), found[1], found[2], reads)
         except CorruptionError as exc:
             await self._wire.exchange([("UNWATCH",)])
             raise StreamCorrupted(stream, str(exc)) from exc
 
-    async def _execute(self, commands: Sequence[Command]) -> bool:
+    async def _execute(self, watched: _Watched, commands: Sequence[Command]) -> bool:
         """Run `commands` in one transaction; False when what was watched has changed."""
-        replies = await self._wire.exchange([("MULTI",), *commands, ("EXEC",)])
-        if replies[-1] is None:
-            return False
-        exec_replies(replies)
-        return True
+        return await execute(self._wire, watched.reads, commands) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """State of a stream, how many summaries it has, and the packed oldest two."""
+    """State of a stream, how many summaries it has, and the packed oldest two; and the reads."""
 
     state: StreamState
     count: int
     oldest: Sequence[bytes]
+    reads: Sequence[Read]

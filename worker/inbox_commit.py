@@ -13,6 +13,7 @@ from streams.commit import Committer
 from streams.commit_batch import Outcome, TornCommit
 from streams.errors import AresError, ConflictError, LeaseLost, StoreUnavailable, StreamCorrupted
 from streams.failures import error_code
+from streams.forced import execute
 from streams.keys import Keys
 from streams.lease import Lease
 from streams.plan import Append, BatchLimits, split_batches
@@ -144,8 +145,7 @@ class InboxCommitter:
     async def save_orphans(self) -> None:
         """Put events that only this memory holds into the dead stream. Needs no lease."""
         if self._orphans:
-            for reply in await self._wire.exchange(self._orphans):
-                checked(reply)
+            await execute(self._wire, [], self._orphans)
             self._orphans.clear()
 
     async def _commit(self, page: SortedPage, facts: Sequenced) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streams.clock import Clock
+from streams.forced import Read, execute
 from streams.keys import Keys
 from streams.plan import Head
 from streams.state import StreamState, read_command
 from streams.tail import StreamFacts
-from streams.wire import Command, Wire, checked, exec_replies
+from streams.wire import Command, Wire, checked
 
 from .archiving import Archived, StreamArchiver
 from .compactor import Compactor
@@ -99,21 +100,19 @@ class Retirement:
     ) -> bool:
         """Run `commands` if all events are compacted and nobody appends meanwhile."""
         head_key, state_key = self._keys.head(stream), self._keys.state(stream)
-        packet: list[Command] = [
-            ("WATCH", head_key, state_key, self._keys.log(stream)),
+        watch: Command = ("WATCH", head_key, state_key, self._keys.log(stream))
+        looks: list[Command] = [
             ("GET", head_key),
             read_command(self._keys, stream),
             ("XLEN", self._keys.log(stream)),
         ]
-        _, raw, values, left = map(checked, await self._wire.exchange(packet))
+        _, *found = map(checked, await self._wire.exchange([watch, *looks]))
+        raw, values, left = found
         head, state = Head.parse(raw), StreamState.parse(values)
         busy = self._clock() - head.ms <= idle_ms
         # An entry that is left is somebody else's: for a person to look at, not to delete.
         if busy or left or state.compacted_version != head.version:
             await self._wire.exchange([("UNWATCH",)])
             return False
-        replies = await self._wire.exchange([("MULTI",), *commands, ("EXEC",)])
-        if replies[-1] is None:
-            return False
-        exec_replies(replies)
-        return True
+        reads: list[Read] = list(zip(looks, found, strict=True))
+        return await execute(self._wire, reads, commands) is not None

@@ -11,7 +11,7 @@ from typing import Any
 from streams.errors import UsageError
 from streams.event import Event
 
-from .compactor import Summarizer
+from .window_summary import Summarizer
 
 
 def load_summarizer(name: str | None) -> Summarizer | None:

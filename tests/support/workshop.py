@@ -19,13 +19,14 @@ from streams.wire import Client
 from worker.archiver import Archiver, ArchiverFacts, ArchiverPolicy
 from worker.archiving import ArchivingPolicy, StreamArchiver
 from worker.compaction_plan import CompactionPolicy
-from worker.compactor import Compactor, Summarizer
+from worker.compactor import Compactor
 from worker.inbox_commit import InboxPolicy, Sequenced
 from worker.inbox_reader import PagePolicy
 from worker.janitor import Janitor, JanitorPolicy
 from worker.retirement import Retirement, RetirementPolicy
 from worker.rounds import RoundLimits
 from worker.sequencer import Sequencer, SequencerPolicy
+from worker.window_summary import Summarizer
 
 
 @dataclass(slots=True)

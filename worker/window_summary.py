@@ -1,0 +1,87 @@
+"""Reads the events of a window from a log, page by page, and makes one summary of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from ops.logs import fields
+from streams.event import Event
+from streams.keys import Keys
+from streams.lease import Lease
+from streams.summary import EventSummary, merge, rule_based_text, summarize
+from streams.tail import StreamFacts, TailLimits, read_tails
+from streams.wire import Wire
+
+from .compaction_plan import Window
+
+_log = logging.getLogger("ares.compactor")
+
+_PAGE: Final = TailLimits(events=1_000, bytes=8 * 1024 * 1024)
+
+Summarizer = Callable[[Sequence[Event]], Awaitable[str]]
+"""Text that stands for adjacent events."""
+
+
+class WindowSummaries:
+    """Summarizes by the rules, or by a summarizer of one's own for which they stand in."""
+
+    def __init__(
+        self, wire: Wire, keys: Keys, summarizer: Summarizer | None, *, timeout_s: float
+    ) -> None:
+        self._wire, self._keys = wire, keys
+        self._summarizer, self._timeout_s = summarizer, timeout_s
+
+    async def by_rules(self, facts: StreamFacts, window: Window) -> EventSummary:
+        """At once, whatever summarizer there is. Raises `StreamCorrupted`, `StoreUnavailable`."""
+        summary, _ = await self._summarize(facts, window, _rules, None)
+        return summary
+
+    async def summarize(
+        self, facts: StreamFacts, window: Window, lease: Lease | None
+    ) -> tuple[EventSummary, bool]:
+        """The summary, and whether the rules had to stand in. Renews `lease` before each page.
+
+        Raises `LeaseLost`, `StreamCorrupted`, `StoreUnavailable`.
+        """
+        return await self._summarize(facts, window, self._text, lease)
+
+    async def _summarize(
+        self, facts: StreamFacts, window: Window, text_of: _TextOf, lease: Lease | None
+    ) -> tuple[EventSummary, bool]:
+        summary: EventSummary | None = None
+        failed = False
+        after = window.first - 1
+        while after < window.last:
+            if lease is not None:
+                await lease.renew()
+            span = facts.span(after, window.last)
+            tails, failures = await read_tails(self._wire, self._keys, [span], _PAGE)
+            for failure in failures.values():
+                raise failure
+            (tail,) = tails
+            text, page_failed = await text_of(tail.events)
+            page = summarize(tail.events, tail.committed_ms[-1], text)
+            summary = page if summary is None else merge(summary, page)
+            failed, after = failed or page_failed, tail.last
+        assert summary is not None  # noqa: S101 - a window has at least one event
+        return summary, failed
+
+    async def _text(self, events: Sequence[Event]) -> tuple[str, bool]:
+        if self._summarizer is None:
+            return await _rules(events)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return str(await self._summarizer(events)), False
+        except Exception as exc:
+            _log.warning("the summarizer failed", extra=fields(error=repr(exc)))
+            return rule_based_text(events), True
+
+
+_TextOf = Callable[[Sequence[Event]], Awaitable[tuple[str, bool]]]
+
+
+async def _rules(events: Sequence[Event]) -> tuple[str, bool]:
+    return rule_based_text(events), False
