@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .errors import InvalidIdentifier
+from .prefilter import Run
 
 SEPARATOR: Final = ", "
 """Between the values of one role in a record's `refs`."""
 
 _OWNER: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})"
 _NAME: Final = r"[A-Za-z0-9._-]{1,100}"
-_OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+_OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])"
 _IPV4: Final = rf"{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}"
 _IPV6: Final = r"(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}"
-_PORT: Final = r"[1-9]\d{0,4}"
+_PORT: Final = r"[1-9][0-9]{0,4}"
 
 FORMS: Final[Mapping[str, re.Pattern[str]]] = {
     "commit": re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}"),
@@ -62,7 +63,7 @@ _ADDRESS: Final = re.compile(rf"(?<![\w.:/-]){_IPV4}(?::{_PORT})?(?![\w:]|\.\d)"
 _HOST_PORT: Final = re.compile(
     rf"(?<![\w.:/@-])(?:localhost|(?:[a-z0-9-]{{1,63}}\.){{1,6}}[a-z]{{2,12}}):{_PORT}(?![\w:-]|\.\w)",
 )
-_DOTTED: Final = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
+_DOTTED: Final = Run("0123456789.", len("1.1.1.1"))
 _PORT_LIKE: Final = re.compile(r":[1-9]")
 _HOST_ENDS: Final = frozenset(
     {
@@ -110,7 +111,7 @@ def scan_identifiers(text: str) -> Iterator[tuple[str, str]]:
     if "-" in text and _UUID_LIKE.search(text):
         for match in _UUID.finditer(text):
             yield "uuid", match[0]
-    if "." in text and _DOTTED.search(text):
+    if "." in text and _DOTTED.is_in(text):
         for match in _ADDRESS.finditer(text):
             if not _is_version(text, match.start()):
                 yield ("ip_port" if ":" in match[0] else "ip"), match[0]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from .record import RoundRecord
-from .screen_find import find_credentials, is_suspicious
+from .screen_find import find_credentials, is_suspicious, rules_for
+from .screen_rules import RULES, CredentialRule
 
 MARKER: Final = "[withheld: {kind}]"
 
@@ -23,7 +24,11 @@ class Screened:
 
 def screen_text(text: str) -> Screened:
     """`text` with every credential replaced by its marker."""
-    found = find_credentials(text)
+    return _screen(text, RULES)
+
+
+def _screen(text: str, rules: Sequence[CredentialRule]) -> Screened:
+    found = find_credentials(text, rules)
     if not found:
         return Screened(text, {})
     parts: list[str] = []
@@ -40,18 +45,24 @@ def screen_text(text: str) -> Screened:
 
 def screen_record(record: RoundRecord) -> tuple[RoundRecord, Mapping[str, int]]:
     """The record with every string of its content screened, and the counts by kind."""
-    kinds: Counter[str] = Counter()
-    if not is_suspicious("\x00".join(_texts(record))):
+    texts = list(_texts(record))
+    together = "\x00".join(texts)
+    if not is_suspicious(together):
         return record, {}
+    rules = rules_for(together)
+    found = {text: _screen(text, rules) for text in dict.fromkeys(texts)}
+    kinds: Counter[str] = Counter()
+    for text in texts:
+        kinds.update(found[text].withheld)
+    if not kinds:
+        return record, {}
+    return _replaced(record, lambda text: found[text].text), dict(sorted(kinds.items()))
 
-    def clean(text: str) -> str:
-        screened = screen_text(text)
-        kinds.update(screened.withheld)
-        return screened.text
 
+def _replaced(record: RoundRecord, clean: Callable[[str], str]) -> RoundRecord:
     checks = tuple(replace(c, tool=clean(c.tool)) for c in record.verdict.checks)
     files = tuple(replace(f, path=clean(f.path), summary=clean(f.summary)) for f in record.files)
-    kept = replace(
+    return replace(
         record,
         summary=clean(record.summary),
         files=files,
@@ -61,7 +72,6 @@ def screen_record(record: RoundRecord) -> tuple[RoundRecord, Mapping[str, int]]:
         refs={role: clean(value) for role, value in record.refs.items()},
         error=clean(record.error),
     )
-    return kept, dict(sorted(kinds.items()))
 
 
 def _texts(record: RoundRecord) -> Iterator[str]:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+import string
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from .prefilter import Run, has_any
 from .screen_rules import (
     ASSIGNMENT,
     ASSIGNMENT_HINTS,
@@ -25,16 +27,18 @@ from .screen_rules import (
     KEY_END,
     PLACEHOLDER,
     RULES,
+    CredentialRule,
 )
 
 _ENCODED: Final = re.compile(r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))[A-Za-z0-9+/_-]{40,}={0,2}")
-_LONG_RUN: Final = re.compile(r"[A-Za-z0-9+/_-]{40}")
-_DISCORD_LIKE: Final = re.compile(r"[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
-_QUERY: Final = re.compile(r"[?&][\w-]{1,40}=")
+_ALPHANUMERIC: Final = string.ascii_letters + string.digits
+_LONG_RUN: Final = Run(_ALPHANUMERIC + "+/_-", 40)
 _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
-_NEEDLES: Final = tuple(
-    sorted({n for r in RULES for n in r.needles} - {".", "="} | {"PRIVATE", "%"})
-)
+# A credential is a run of such characters, the shortest "xoxb-" and ten more, or stands behind one
+# of these signs, or one of these names says what it is.
+_TOKEN_RUN: Final = Run(_ALPHANUMERIC + "+/_-.~=%:$", 15)
+_SIGNS: Final = ("%", "PRIVATE")
+_NAMES: Final = (*ASSIGNMENT_HINTS, "authorization", "curl")
 _MAX_ENCODED: Final = 65_536
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z]+(?:[-_.][A-Za-z]+)*[.!?]?")
 _CODE: Final = re.compile(r"[A-Za-z_][\w.]*(?:\.\w+|\(|\[)|/|~/|\./|https?:|\d[\d.,]*[a-z%]{0,3}")
@@ -49,13 +53,17 @@ class Credential:
     end: int
 
 
-def find_credentials(text: str) -> list[Credential]:
-    """Credentials in `text`, from left to right, none overlapping another."""
+def find_credentials(text: str, rules: Sequence[CredentialRule] = RULES) -> list[Credential]:
+    """Credentials in `text`, from left to right, none overlapping another.
+
+    `rules` are those of the issuers' prefixes that the text can match at all.
+    """
     if len(text) < 8 or not is_suspicious(text):
         return []
-    found = [*_private_keys(text), *_by_rules(text)]
+    found = [*_private_keys(text), *_by_rules(text, rules)]
     found += _assignments(text)
-    found += _encoded(text)
+    if _LONG_RUN.is_in(text):
+        found += _encoded(text)
     if "%" in text and _PERCENT.search(text):
         found += _percent_encoded(text)
     return _apart(found)
@@ -63,23 +71,22 @@ def find_credentials(text: str) -> list[Credential]:
 
 def is_suspicious(text: str) -> bool:
     """Whether any rule could find something: most texts need no closer look."""
-    for needle in _NEEDLES:
-        if needle in text:
-            return True
-    if "." in text and _DISCORD_LIKE.search(text):
-        return True
-    if "=" in text and _QUERY.search(text):
-        return True
-    lowered = text.lower()
-    return any(hint in lowered for hint in ASSIGNMENT_HINTS) or _LONG_RUN.search(text) is not None
+    return (
+        _TOKEN_RUN.is_in(text)
+        or has_any(text.lower(), _NAMES)
+        or has_any(text, _SIGNS)
+        or ("://" in text and "@" in text)
+    )
 
 
-def _by_rules(text: str) -> Iterator[Credential]:
-    for rule in RULES:
-        for needle in rule.needles:
-            if needle in text:
-                break
-        else:
+def rules_for(text: str) -> list[CredentialRule]:
+    """The rules of which `text` holds what every credential of theirs contains."""
+    return [rule for rule in RULES if has_any(text, rule.needles)]
+
+
+def _by_rules(text: str, rules: Iterable[CredentialRule] = RULES) -> Iterator[Credential]:
+    for rule in rules:
+        if not has_any(text, rule.needles):
             continue
         group = "secret" if "secret" in rule.pattern.groupindex else 0
         for match in rule.pattern.finditer(text):
@@ -101,8 +108,7 @@ def _private_keys(text: str) -> Iterator[Credential]:
 
 
 def _assignments(text: str) -> Iterator[Credential]:
-    lowered = text.lower()
-    if not any(hint in lowered for hint in ASSIGNMENT_HINTS):
+    if not has_any(text.lower(), ASSIGNMENT_HINTS):
         return
     matches = [*ASSIGNMENT.finditer(text), *(FLAG.finditer(text) if "-" in text else ())]
     for match in matches:

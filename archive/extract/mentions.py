@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final
 
 from archive.identifiers import scan_identifiers
+from archive.prefilter import Run
 
 from .git_refs import GitEvidence, add_made
 from .numbers import add_numbers
@@ -21,7 +22,9 @@ from .refs import MAX_CANDIDATES, Refs, add_url
 from .repos import repo_slug, repos_in
 from .view import RoundView
 
-_HEX: Final = re.compile(r"[0-9a-f]{7,40}(?![0-9A-Za-z_-]|\.[0-9A-Za-z]|:\d)")
+# The first digit stands alone: the engine skips to a set of characters, not to a repetition.
+_HEX: Final = re.compile(r"[0-9a-f][0-9a-f]{6,39}(?![0-9A-Za-z_-]|\.[0-9A-Za-z]|:\d)")
+_HEX_RUN: Final = Run("0123456789abcdef", 7)
 _JOINED: Final = frozenset(f"{string.ascii_letters}{string.digits}_#@./:=-")
 _COMMIT_BEFORE: Final = re.compile(
     r"(?:\bcommit(?:ted|s)?(?: (?:hash|sha|id|as|is|message|pushed|to \S{1,80}))?|\bsha|\bhash"
@@ -80,7 +83,8 @@ def _said(text: str, refs: Refs, evidence: GitEvidence) -> None:
     if "/" in text:
         _said_repos(text, refs, evidence)
     add_numbers(text, refs)
-    _said_commits(text, refs, evidence)
+    if _HEX_RUN.is_in(text):
+        _said_commits(text, refs, evidence)
     if "ranch" in text:
         for match in _SAID_BRANCH.finditer(text):
             refs.add("branch", match[1])

@@ -18,7 +18,7 @@ _NUMBER_WORD: Final = re.compile(
 _NUMBER_HINT: Final = re.compile(
     r"(?:pr|request|mr|issue|ticket|bug|gh)s?[ -]?(?:number |no\.? ?|#|!)?[`*(]{0,3}#?\d"
 )
-_DIGIT: Final = re.compile(r"[ #!.*(`-][1-9]")
+_DIGIT: Final = re.compile(r"[1-9](?<=[ #!.*(`-].)")
 _PR_WORDS: Final = ("pull", "pr", "merge", "mr")
 _OTHER_NUMBER: Final = re.compile(
     r"(?:\b(?:comment|step|option|item|point|phase|task|test|section|number|layer|question|rule"
