@@ -26,25 +26,25 @@ from .integrity import stream_hash, verify_stream_integrity
 from .store import ANY, NO_STREAM, Direction, EventStore
 
 if TYPE_CHECKING:
-    from .durable import DurableSubscription
-    from .durable_partition import Delivery
+    from .durable.member import DurableSubscription
+    from .durable.partition import Delivery
     from .emit import emit
+    from .live.subscription import Subscription
     from .memory_store import MemoryEventStore
     from .redis_store import RedisEventStore, StoreOptions
-    from .subscription import Subscription
-    from .subscription_items import Gap, Reset
+    from .subscription.items import Gap, Reset
     from .subscriptions import SubscriptionLimit, SubscriptionOptions
 
 # Loaded when first asked for: values and errors must not cost an import of redis.
 _LAZY = {
-    "Delivery": ".durable_partition",
-    "DurableSubscription": ".durable",
-    "Gap": ".subscription_items",
+    "Delivery": ".durable.partition",
+    "DurableSubscription": ".durable.member",
+    "Gap": ".subscription.items",
     "MemoryEventStore": ".memory_store",
     "RedisEventStore": ".redis_store",
-    "Reset": ".subscription_items",
+    "Reset": ".subscription.items",
     "StoreOptions": ".redis_store",
-    "Subscription": ".subscription",
+    "Subscription": ".live.subscription",
     "SubscriptionLimit": ".subscriptions",
     "SubscriptionOptions": ".subscriptions",
     "emit": ".emit",

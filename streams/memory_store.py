@@ -14,18 +14,18 @@ from typing import Self, overload
 
 from .clock import Clock, system_clock
 from .codec import Limits, check_stream, encode_event
-from .durable import DurableSubscription
-from .durable_memory import MemoryGroup, MemoryGroupState
+from .durable.member import DurableSubscription
+from .durable.memory_group import MemoryGroup, MemoryGroupState
 from .errors import StreamNotFound, UsageError, VersionConflict
 from .event import DEFAULT_TENANT_ID, Event
 from .filter import EventFilter
 from .keys import check_tenant
+from .live.subscription import Overflow, Subscription
 from .memory_log import Entry, Folded
 from .plan import Append, Head, plan_stream
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
-from .subscription import Overflow, Subscription
-from .subscription_filter import first_ms
-from .subscription_memory import MemoryFeed, MemorySource
+from .subscription.memory_source import MemoryFeed, MemorySource
+from .subscription.wanted import first_ms
 from .subscriptions import SubscriptionOptions, Subscriptions
 from .summary import rule_based_text, summarize
 

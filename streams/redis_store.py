@@ -12,22 +12,22 @@ from .clock import Clock, system_clock
 from .codec import Limits, check_stream, encode_event
 from .commit import CommitPolicy, Committer
 from .connection import ConnectionOptions, open_client
-from .durable import DurableSubscription
-from .durable_redis import RedisGroup
+from .durable.member import DurableSubscription
+from .durable.redis_group import RedisGroup
 from .embedded import EmbeddedRedis, start_embedded
 from .errors import UsageError
 from .event import DEFAULT_TENANT_ID, Event
 from .filter import EventFilter
 from .group_commit import GroupCommit
 from .keys import Keys, check_tenant
+from .live.subscription import Overflow, Subscription
 from .merging import TenantReader
 from .plan import Append, BatchLimits, Head
 from .reading import StreamReader, Window
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
-from .subscriber_reports import RedisReports
-from .subscription import Overflow, Subscription
-from .subscription_filter import first_ms
-from .subscription_redis import RedisSource
+from .subscription.redis_source import RedisSource
+from .subscription.reports import RedisReports
+from .subscription.wanted import first_ms
 from .subscriptions import SubscriptionOptions, Subscriptions
 from .wire import Client, Wire, WireObserver, Wires
 

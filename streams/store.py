@@ -12,8 +12,8 @@ from .event import Event
 from .filter import EventFilter
 
 if TYPE_CHECKING:
-    from .durable import DurableSubscription
-    from .subscription import Overflow, Subscription
+    from .durable.member import DurableSubscription
+    from .live.subscription import Overflow, Subscription
 
 ANY: Final = -1
 """Append whatever the version is. Every negative number means the same."""

@@ -13,15 +13,15 @@ from typing import Final, Protocol, get_args
 
 from .clock import Clock
 from .codec import check_name
-from .durable import DurableSubscription
-from .durable_group import GroupState, check_group
+from .durable.group import GroupState, check_group
+from .durable.member import DurableSubscription
 from .errors import AresError, UsageError
 from .filter import EventFilter
-from .subscription import Overflow, Subscription
-from .subscription_filter import Wanted
-from .subscription_hub import Hub, pause
-from .subscription_position import Position
-from .subscription_source import Source
+from .live.hub import Hub, pause
+from .live.subscription import Overflow, Subscription
+from .subscription.position import Position
+from .subscription.source import Source
+from .subscription.wanted import Wanted
 
 _MOST_BUFFERED: Final = 100_000
 _LONGEST_NAME: Final = 128

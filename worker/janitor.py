@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from streams.durable_upkeep import note_losses, tend_groups
+from streams.durable.upkeep import note_losses, tend_groups
 from streams.errors import CorruptionError, LeaseLost, StreamCorrupted
 from streams.feed_upkeep import retire_consumers, settle_lag, trim_feed
 from streams.keys import Keys

@@ -27,7 +27,7 @@ from streams.failures import error_code
 from streams.feed import ARCHIVERS
 from streams.keys import Keys
 from streams.redis_store import RedisEventStore
-from streams.subscriber_reports import SubscriberReport, read_subscriber_facts
+from streams.subscription.reports import SubscriberReport, read_subscriber_facts
 from streams.wire import Reply, Wire, as_map, checked
 
 from .compaction_lag import FIRST_ID, CompactionLag

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from streams import Event, EventFilter, Gap, UsageError
-from streams.durable_plan import PARTITIONS, partition_of
+from streams.durable.plan import PARTITIONS, partition_of
 from streams.subscriptions import SubscriptionLimit, SubscriptionOptions
 from support.subscribers import die, events, handle, nothing_more, take
 from support.waiting import eventually

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from streams.clock import system_clock
-from streams.durable_upkeep import read_groups
+from streams.durable.upkeep import read_groups
 from streams.redis_store import StoreOptions
 from streams.subscriptions import SubscriptionOptions
 from support.feeds import tend
@@ -153,7 +153,7 @@ async def test_the_janitor_of_a_worker_does_all_this(store, workshop: Workshop):
 
 
 async def test_more_losses_than_can_be_noted_are_told_from_what_times_say(store, monkeypatch):
-    monkeypatch.setattr("streams.durable_upkeep._MOST_LOSSES", 3)
+    monkeypatch.setattr("streams.durable.upkeep._MOST_LOSSES", 3)
     async with store.subscribe(group="g", start="0-0"):
         pass
     for n in range(6):

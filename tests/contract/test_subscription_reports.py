@@ -9,7 +9,7 @@ import pytest
 from streams import RedisEventStore
 from streams.keys import Keys
 from streams.redis_store import StoreOptions
-from streams.subscriber_reports import (
+from streams.subscription.reports import (
     FRESH_MS,
     SubscriberReport,
     forget_stale,
@@ -124,7 +124,7 @@ async def test_names_unseen_for_an_hour_are_left_out_and_then_removed(open_store
 
 
 async def test_there_are_only_so_many_names(open_store, clock, monkeypatch):
-    monkeypatch.setattr("streams.subscriber_reports.MOST_NAMES", 3)
+    monkeypatch.setattr("streams.subscription.reports.MOST_NAMES", 3)
     store = await open_store()
     for number in range(6):
         clock.now_ms += 1

@@ -16,7 +16,7 @@ import pytest
 
 from streams import Event, RedisEventStore
 from streams.clock import utc_now
-from streams.durable_partition import Delivery
+from streams.durable.partition import Delivery
 from streams.redis_store import StoreOptions
 from streams.subscriptions import SubscriptionOptions
 from support.command_line import CommandLine

@@ -15,9 +15,9 @@ import pytest
 
 import support.group_member
 from streams import RedisEventStore
-from streams.durable_plan import PARTITIONS
+from streams.durable.plan import PARTITIONS
 from streams.redis_store import StoreOptions
-from streams.subscription_position import Position
+from streams.subscription.position import Position
 from streams.subscriptions import SubscriptionOptions
 from support.lossy_proxy import Fault, LossyProxy
 from support.publisher import publish

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams import Event, Gap, MemoryEventStore, Reset
-from streams.durable_plan import partition_of
+from streams.durable.plan import partition_of
 from streams.event import SUMMARY_TYPE
 from streams.subscriptions import SubscriptionOptions
 from support.subscribers import die

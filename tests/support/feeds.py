@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streams.durable_upkeep import GroupsTended, note_losses, tend_groups
+from streams.durable.upkeep import GroupsTended, note_losses, tend_groups
 from streams.feed_upkeep import trim_feed as trim_unneeded
 from streams.memory_store import MemoryEventStore
 from streams.store import EventStore

@@ -15,7 +15,7 @@ import signal
 import sys
 
 from streams import RedisEventStore
-from streams.durable_partition import Delivery
+from streams.durable.partition import Delivery
 from streams.redis_store import StoreOptions
 from streams.subscriptions import SubscriptionOptions
 

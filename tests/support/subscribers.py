@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from streams import Event, Gap, Reset
-from streams.durable import DurableSubscription
+from streams.durable.member import DurableSubscription
 from streams.event import SUMMARY_TYPE
 
 

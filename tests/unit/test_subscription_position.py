@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.errors import UsageError
-from streams.subscription_position import Position, Stage
+from streams.subscription.position import Position, Stage
 
 ids = st.tuples(st.integers(0, 2**63), st.integers(0, 2**63))
 versions = st.integers(0, 2**53)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from streams import Event, EventFilter, Gap
 from streams.event import SUMMARY_TYPE
-from streams.subscription_filter import Wanted
-from streams.subscription_items import Row
-from streams.subscription_queue import DropQueue
+from streams.live.drop_queue import DropQueue
+from streams.subscription.items import Row
+from streams.subscription.wanted import Wanted
 
 STREAMS = ("a", "b", "c")
 ALL = Wanted(EventFilter())
@@ -66,7 +66,7 @@ def test_whatever_is_offered_comes_out_or_is_counted_in_its_place(steps, most, m
 
 
 def test_gaps_of_very_many_streams_share_one_that_names_none(monkeypatch):
-    monkeypatch.setattr("streams.subscription_queue._MOST_NAMED", 3)
+    monkeypatch.setattr("streams.live.drop_queue._MOST_NAMED", 3)
     queue = DropQueue(1, 1_000, ALL.count)
     queue.offer([row("kept", 1)])
     for number in range(10):

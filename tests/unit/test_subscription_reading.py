@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from streams import Event, EventFilter, Gap
 from streams.event import SUMMARY_TYPE
-from streams.subscription_filter import Wanted
-from streams.subscription_items import Row, Span, cut, stand_ins
-from streams.subscription_position import Position
-from streams.subscription_source import Appetite, Covered, SpanQueue, Versions
+from streams.subscription.items import Row, Span, cut, stand_ins
+from streams.subscription.position import Position
+from streams.subscription.source import Appetite, Covered, SpanQueue, Versions
+from streams.subscription.wanted import Wanted
 from streams.summary import EventSummary
 
 ALL = Wanted(EventFilter())

@@ -14,7 +14,7 @@ from worker.exit_codes import ExitCode
 from worker.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
-    from streams.durable_view import GroupView
+    from streams.durable.view import GroupView
     from streams.redis_store import RedisEventStore
     from worker.settings.load import Settings
 
@@ -96,7 +96,7 @@ def show_group(invocation: Invocation, name: str, as_json: bool) -> int:
     from worker.sessions import with_store
 
     async def look(store: RedisEventStore, _: Settings) -> GroupView | None:
-        from streams.durable_view import read_group
+        from streams.durable.view import read_group
 
         async with store.wires.borrow() as wire:
             return await read_group(wire, store.keys, name, newest=_SHOWN_DEAD)
@@ -135,8 +135,8 @@ def _now_ms() -> int:
 
 
 async def _rows(store: RedisEventStore, _: Settings) -> list[_Row]:
-    from streams.durable_upkeep import read_groups
-    from streams.subscriber_reports import SubscriberReport, read_subscriber_facts
+    from streams.durable.upkeep import read_groups
+    from streams.subscription.reports import SubscriberReport, read_subscriber_facts
 
     async with store.wires.borrow() as wire:
         reports = await read_subscriber_facts(wire, store.keys, store.clock())

@@ -19,7 +19,7 @@ from worker.invocation import Invocation, pass_invocation
 if TYPE_CHECKING:
     from streams.filter import EventFilter
     from streams.redis_store import RedisEventStore
-    from streams.subscription_items import Item
+    from streams.subscription.items import Item
     from worker.settings.load import Settings
 
 _PAGE: Final = 256
@@ -86,10 +86,10 @@ def tail(
 
 async def _show_history(store: RedisEventStore, wanted: EventFilter, printer: _Printer) -> None:
     """What there is now, in the order of commits."""
+    from streams.live.history import History
     from streams.reading import StreamReader
-    from streams.subscription_filter import Wanted
-    from streams.subscription_history import History
-    from streams.subscription_redis import RedisSource
+    from streams.subscription.redis_source import RedisSource
+    from streams.subscription.wanted import Wanted
 
     reader = StreamReader(store.wires, store.keys)
     history = History(RedisSource(store.wires, store.keys, reader), Wanted(wanted))
@@ -107,7 +107,7 @@ class _Printer:
 
     def show(self, item: Item) -> None:
         """Write one line for an item."""
-        from streams.subscription_items import Gap, Reset
+        from streams.subscription.items import Gap, Reset
 
         if self._as_json:
             output.write_json(_facts(item))
@@ -145,7 +145,7 @@ class _Printer:
 
 def _facts(item: Item) -> dict[str, Any]:
     """An item for `--json`: an event, or an object with `gap` or `reset` alone."""
-    from streams.subscription_items import Gap, Reset
+    from streams.subscription.items import Gap, Reset
 
     if isinstance(item, Gap):
         return {

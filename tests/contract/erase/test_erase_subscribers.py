@@ -8,7 +8,7 @@ import pytest
 
 from streams.event import Event
 from streams.redis_store import StoreOptions
-from streams.subscription_items import Gap
+from streams.subscription.items import Gap
 from streams.subscriptions import SubscriptionOptions
 
 

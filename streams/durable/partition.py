@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from .durable_group import Buried, Change, Tried
-from .event import Event
-from .subscription_history import LogWalk
-from .subscription_items import Gap, Reset, Span
-from .subscription_position import Position
+from streams.event import Event
+from streams.live.history import LogWalk
+from streams.subscription.items import Gap, Reset, Span
+from streams.subscription.position import Position
+
+from .group import Buried, Change, Tried
 
 
 @dataclass(slots=True, eq=False)

@@ -7,11 +7,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from .memory_log import Entry, Folded
-from .subscription_filter import Interest
-from .subscription_items import Row, Span, stand_ins
-from .subscription_position import ORIGIN, Id, Position
-from .subscription_source import Announced, FeedReader, Page
+from streams.memory_log import Entry, Folded
+
+from .items import Row, Span, stand_ins
+from .position import ORIGIN, Id, Position
+from .source import Announced, FeedReader, Page
+from .wanted import Interest
 
 Logs = Mapping[str, Sequence[Folded | Entry]]
 

@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .durable_group import Buried, Change, Roll, Taken, Tried
-from .durable_plan import PARTITIONS, partition_of
-from .subscription_position import Id, Position
-from .subscription_source import Announced
+from streams.subscription.position import Id, Position
+from streams.subscription.source import Announced
+
+from .group import Buried, Change, Roll, Taken, Tried
+from .plan import PARTITIONS, partition_of
 
 
 @dataclass(slots=True)

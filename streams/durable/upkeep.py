@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .durable_group import INCOMPLETE
-from .durable_plan import PARTITIONS, partition_of
-from .errors import CorruptionError
-from .feed import parse_feed_entry
-from .feed_upkeep import parse_id
-from .keys import Keys
-from .subscription_position import ORIGIN, Id, Position, show_id
-from .wire import Command, Reply, Wire, checked
+from streams.errors import CorruptionError
+from streams.feed import parse_feed_entry
+from streams.feed_upkeep import parse_id
+from streams.keys import Keys
+from streams.subscription.position import ORIGIN, Id, Position, show_id
+from streams.wire import Command, Reply, Wire, checked
+
+from .group import INCOMPLETE
+from .plan import PARTITIONS, partition_of
 
 _MOST_LOSSES: Final = 10_000
 _CHUNK: Final = 1_000

@@ -14,19 +14,20 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, Self
 
-from .durable_group import GroupState
-from .durable_partition import Delivery, Notice
-from .durable_plan import PARTITIONS, fair_share
-from .durable_reader import DurableReader
-from .durable_shelf import DurableShelf
-from .errors import AresError, StoreAccessDenied, TransientError
-from .subscription_filter import Wanted
-from .subscription_hub import RECONNECT, pause
-from .subscription_items import Gap, Reset
-from .subscription_position import Position, Stage
+from streams.errors import AresError, StoreAccessDenied, TransientError
+from streams.live.hub import RECONNECT, pause
+from streams.subscription.items import Gap, Reset
+from streams.subscription.position import Position, Stage
+from streams.subscription.wanted import Wanted
+
+from .group import GroupState
+from .partition import Delivery, Notice
+from .plan import PARTITIONS, fair_share
+from .reader import DurableReader
+from .shelf import DurableShelf
 
 if TYPE_CHECKING:
-    from .subscriptions import Subscriptions
+    from streams.subscriptions import Subscriptions
 
 _log = logging.getLogger("ares.subscription")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from .subscription_filter import Interest
-from .subscription_items import Row, Span, cut
-from .subscription_position import Id, Position
+from .items import Row, Span, cut
+from .position import Id, Position
+from .wanted import Interest
 
 FEED_PAGE: Final = 256
 """Feed entries read at once."""

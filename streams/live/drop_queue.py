@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from .subscription_items import Gap, Row
+from streams.subscription.items import Gap, Row
 
 _MOST_NAMED: Final = 10_000
 _FURTHER: Final = ""

@@ -12,10 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .subscription_filter import Wanted
-from .subscription_items import Row, Span, cut
-from .subscription_position import Position
-from .subscription_source import (
+from streams.subscription.items import Row, Span, cut
+from streams.subscription.position import Position
+from streams.subscription.source import (
     Appetite,
     Covered,
     LogReader,
@@ -23,6 +22,7 @@ from .subscription_source import (
     SpanQueue,
     first_versions,
 )
+from streams.subscription.wanted import Wanted
 
 _HELD_EVENTS: Final = 10_000
 _HELD_BYTES: Final = 32 * 1024 * 1024

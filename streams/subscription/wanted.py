@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol
 
-from .codec import to_microseconds
-from .event import SUMMARY_TYPE, Event
-from .filter import EventFilter
-from .subscription_items import Gap, Row
+from streams.codec import to_microseconds
+from streams.event import SUMMARY_TYPE, Event
+from streams.filter import EventFilter
+
+from .items import Gap, Row
 
 
 class Interest(Protocol):

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from .codec import decode_entry, entry_ms, entry_version
-from .errors import CorruptionError
-from .feed import parse_feed_entry
-from .feed_upkeep import parse_id
-from .keys import Keys
-from .plan import COMPACTED, Head
-from .reading import StreamReader
-from .subscription_filter import Interest
-from .subscription_items import Row, Span, stand_ins
-from .subscription_position import ORIGIN, Id, Position, show_id
-from .subscription_source import Announced, FeedReader, Page
-from .summary import EventSummary, unpack
-from .wire import Command, Reply, Wire, Wires, checked
+from streams.codec import decode_entry, entry_ms, entry_version
+from streams.errors import CorruptionError
+from streams.feed import parse_feed_entry
+from streams.feed_upkeep import parse_id
+from streams.keys import Keys
+from streams.plan import COMPACTED, Head
+from streams.reading import StreamReader
+from streams.summary import EventSummary, unpack
+from streams.wire import Command, Reply, Wire, Wires, checked
+
+from .items import Row, Span, stand_ins
+from .position import ORIGIN, Id, Position, show_id
+from .source import Announced, FeedReader, Page
+from .wanted import Interest
 
 _BLOCK_MARGIN_S: Final = 5.0
 _COUNTED: Final = 1_000

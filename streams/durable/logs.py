@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from .durable_group import INCOMPLETE
-from .durable_partition import Partition
-from .durable_plan import partition_of
-from .event import SUMMARY_TYPE, Event
-from .subscription import CLOCK_SLACK_MS
-from .subscription_filter import Wanted
-from .subscription_history import Base, LogWalk
-from .subscription_items import Gap, Row, Span, gap_row
-from .subscription_position import ORIGIN, Position, Stage
-from .subscription_source import Appetite, Covered, LogReader, Source, SpanQueue, Versions
+from streams.event import SUMMARY_TYPE, Event
+from streams.live.history import Base, LogWalk
+from streams.live.subscription import CLOCK_SLACK_MS
+from streams.subscription.items import Gap, Row, Span, gap_row
+from streams.subscription.position import ORIGIN, Position, Stage
+from streams.subscription.source import Appetite, Covered, LogReader, Source, SpanQueue, Versions
+from streams.subscription.wanted import Wanted
+
+from .group import INCOMPLETE
+from .partition import Partition
+from .plan import partition_of
 
 
 class LogsOfPartitions:

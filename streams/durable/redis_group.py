@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from .durable_group import Change, Roll, Taken, Tried
-from .durable_plan import PARTITIONS
-from .errors import TransientError
-from .event import Event
-from .keys import Keys
-from .subscription_position import ORIGIN, Id, Position
-from .wire import Command, Reply, Wire, checked
+from streams.errors import TransientError
+from streams.event import Event
+from streams.keys import Keys
+from streams.subscription.position import ORIGIN, Id, Position
+from streams.wire import Command, Reply, Wire, checked
+
+from .group import Change, Roll, Taken, Tried
+from .plan import PARTITIONS
 
 _ATTEMPTS: Final = 10
 _MOST_DEAD: Final = 10_000

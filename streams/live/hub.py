@@ -13,14 +13,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from .backoff import Backoff
-from .errors import StoreAccessDenied, TransientError
-from .filter import EventFilter
-from .subscription_filter import AnyOf, Wanted
-from .subscription_items import Row
-from .subscription_position import Position
-from .subscription_queue import DropQueue
-from .subscription_source import (
+from streams.backoff import Backoff
+from streams.errors import StoreAccessDenied, TransientError
+from streams.filter import EventFilter
+from streams.subscription.items import Row
+from streams.subscription.position import Position
+from streams.subscription.source import (
     FEED_PAGE,
     Appetite,
     Covered,
@@ -31,6 +29,9 @@ from .subscription_source import (
     announces_all,
     spans_of,
 )
+from streams.subscription.wanted import AnyOf, Wanted
+
+from .drop_queue import DropQueue
 
 _log = logging.getLogger("ares.subscription")
 

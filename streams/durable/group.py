@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from .errors import UsageError
-from .event import Event
-from .subscription_position import Id, Position
+from streams.errors import UsageError
+from streams.event import Event
+from streams.subscription.position import Id, Position
 
 INCOMPLETE: Final = ""
 """Among a group's losses: there are more streams than were noted."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .durable_group import Tried
-from .durable_plan import PARTITIONS
-from .keys import Keys
-from .wire import Command, Reply, Wire, checked
+from streams.keys import Keys
+from streams.wire import Command, Reply, Wire, checked
+
+from .group import Tried
+from .plan import PARTITIONS
 
 
 @dataclass(frozen=True, slots=True)

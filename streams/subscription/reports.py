@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from .clock import Clock
-from .keys import Keys
-from .wire import Command, Reply, Wire, Wires, checked
+from streams.clock import Clock
+from streams.keys import Keys
+from streams.wire import Command, Reply, Wire, Wires, checked
 
 if TYPE_CHECKING:
-    from .subscriptions import Counted
+    from streams.subscriptions import Counted
 
 FRESH_MS: Final = 3_600_000
 """How long a subscriber counts as there after its last report, milliseconds."""

@@ -13,12 +13,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from .backoff import Backoff
-from .durable_group import Change, GroupState, Taken, Tried
-from .durable_partition import Delivery, Notice, OnItsWay, Partition
-from .errors import StoreAccessDenied, TransientError
-from .subscription_hub import pause
-from .subscription_items import Gap
+from streams.backoff import Backoff
+from streams.errors import StoreAccessDenied, TransientError
+from streams.live.hub import pause
+from streams.subscription.items import Gap
+
+from .group import Change, GroupState, Taken, Tried
+from .partition import Delivery, Notice, OnItsWay, Partition
 
 _log = logging.getLogger("ares.subscription")
 

@@ -7,14 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from .durable_logs import LogsOfPartitions, takeover
-from .durable_partition import Delivery, Notice, OnItsWay, Partition
-from .durable_plan import partition_of
-from .event import Event
-from .subscription_filter import Wanted
-from .subscription_items import Reset, Row
-from .subscription_position import ORIGIN, Id, Position, Stage
-from .subscription_source import (
+from streams.event import Event
+from streams.subscription.items import Reset, Row
+from streams.subscription.position import ORIGIN, Id, Position, Stage
+from streams.subscription.source import (
     FEED_PAGE,
     Announced,
     Appetite,
@@ -26,6 +22,11 @@ from .subscription_source import (
     Versions,
     spans_of,
 )
+from streams.subscription.wanted import Wanted
+
+from .logs import LogsOfPartitions, takeover
+from .partition import Delivery, Notice, OnItsWay, Partition
+from .plan import partition_of
 
 _log = logging.getLogger("ares.subscription")
 

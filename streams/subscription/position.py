@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from .errors import UsageError
+from streams.errors import UsageError
 
 Id = tuple[int, int]
 """A feed entry's id as two numbers, which sort as Redis sorts it."""

@@ -14,15 +14,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, Self
 
-from .errors import StoreAccessDenied, TransientError, UsageError
-from .event import Event
-from .subscription_filter import Wanted
-from .subscription_history import History, LogWalk
-from .subscription_hub import RECONNECT, Hub, Outlet, pause
-from .subscription_items import Gap, Item, Reset, Row
-from .subscription_position import ORIGIN, Position, Stage
-from .subscription_queue import DropQueue
-from .subscription_source import (
+from streams.errors import StoreAccessDenied, TransientError, UsageError
+from streams.event import Event
+from streams.subscription.items import Gap, Item, Reset, Row
+from streams.subscription.position import ORIGIN, Position, Stage
+from streams.subscription.source import (
     FEED_PAGE,
     Appetite,
     Covered,
@@ -30,9 +26,14 @@ from .subscription_source import (
     Versions,
     spans_of,
 )
+from streams.subscription.wanted import Wanted
+
+from .drop_queue import DropQueue
+from .history import History, LogWalk
+from .hub import RECONNECT, Hub, Outlet, pause
 
 if TYPE_CHECKING:
-    from .subscriptions import Subscriptions
+    from streams.subscriptions import Subscriptions
 
 _log = logging.getLogger("ares.subscription")
 

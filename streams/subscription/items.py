@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from .event import Event
-from .subscription_position import ORIGIN, Id
-from .summary import EventSummary
+from streams.event import Event
+from streams.summary import EventSummary
+
+from .position import ORIGIN, Id
 
 _SMALL: Final = 200
 """Bytes a gap or a summary counts for in a buffer."""
