@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .memory_store import MemoryEventStore
     from .redis_store import RedisEventStore, StoreOptions
     from .subscription.items import Gap, Reset
-    from .subscriptions import SubscriptionLimit, SubscriptionOptions
+    from .subscription.options import SubscriptionLimit, SubscriptionOptions
 
 # Loaded when first asked for: values and errors must not cost an import of redis.
 _LAZY = {
@@ -45,8 +45,8 @@ _LAZY = {
     "Reset": ".subscription.items",
     "StoreOptions": ".redis_store",
     "Subscription": ".live.subscription",
-    "SubscriptionLimit": ".subscriptions",
-    "SubscriptionOptions": ".subscriptions",
+    "SubscriptionLimit": ".subscription.options",
+    "SubscriptionOptions": ".subscription.options",
     "emit": ".emit",
 }
 

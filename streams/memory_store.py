@@ -20,13 +20,14 @@ from .errors import StreamNotFound, UsageError, VersionConflict
 from .event import DEFAULT_TENANT_ID, Event
 from .filter import EventFilter
 from .keys import check_tenant
-from .live.subscription import Overflow, Subscription
+from .live.subscription import Subscription
 from .memory_log import Entry, Folded
 from .plan import Append, Head, plan_stream
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
 from .subscription.memory_source import MemoryFeed, MemorySource
+from .subscription.options import Overflow, SubscriptionOptions
 from .subscription.wanted import first_ms
-from .subscriptions import SubscriptionOptions, Subscriptions
+from .subscriptions import Subscriptions
 from .summary import rule_based_text, summarize
 
 

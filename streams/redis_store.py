@@ -20,15 +20,16 @@ from .event import DEFAULT_TENANT_ID, Event
 from .filter import EventFilter
 from .group_commit import GroupCommit
 from .keys import Keys, check_tenant
-from .live.subscription import Overflow, Subscription
+from .live.subscription import Subscription
 from .merging import TenantReader
 from .plan import Append, BatchLimits, Head
 from .reading import StreamReader, Window
 from .store import ANY, Direction, ExpectedVersion, check_expected_version
+from .subscription.options import Overflow, SubscriptionOptions
 from .subscription.redis_source import RedisSource
 from .subscription.reports import RedisReports
 from .subscription.wanted import first_ms
-from .subscriptions import SubscriptionOptions, Subscriptions
+from .subscriptions import Subscriptions
 from .wire import Client, Wire, WireObserver, Wires
 
 EMBEDDED: Final = "embedded"

@@ -13,7 +13,8 @@ from .filter import EventFilter
 
 if TYPE_CHECKING:
     from .durable.member import DurableSubscription
-    from .live.subscription import Overflow, Subscription
+    from .live.subscription import Subscription
+    from .subscription.options import Overflow
 
 ANY: Final = -1
 """Append whatever the version is. Every negative number means the same."""

@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from streams.event import SUMMARY_TYPE, Event
-from streams.live.history import Base, LogWalk
-from streams.live.subscription import CLOCK_SLACK_MS
 from streams.subscription.items import Gap, Row, Span, gap_row
+from streams.subscription.log_walk import CLOCK_SLACK_MS, Base, LogWalk
 from streams.subscription.position import ORIGIN, Position, Stage
-from streams.subscription.source import Appetite, Covered, LogReader, Source, SpanQueue, Versions
+from streams.subscription.seen import Covered, Versions
+from streams.subscription.source import LogReader, Source
+from streams.subscription.spans import Appetite, SpanQueue
 from streams.subscription.wanted import Wanted
 
 from .group import INCOMPLETE

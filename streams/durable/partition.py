@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from streams.event import Event
-from streams.live.history import LogWalk
 from streams.subscription.items import Gap, Reset, Span
+from streams.subscription.log_walk import LogWalk
 from streams.subscription.position import Position
 
 from .group import Buried, Change, Tried

@@ -10,18 +10,9 @@ from typing import Final, Protocol
 from streams.event import Event
 from streams.subscription.items import Reset, Row
 from streams.subscription.position import ORIGIN, Id, Position, Stage
-from streams.subscription.source import (
-    FEED_PAGE,
-    Announced,
-    Appetite,
-    Covered,
-    FeedReader,
-    Page,
-    Source,
-    SpanQueue,
-    Versions,
-    spans_of,
-)
+from streams.subscription.seen import Covered, Versions
+from streams.subscription.source import FEED_PAGE, Announced, FeedReader, Page, Source
+from streams.subscription.spans import Appetite, SpanQueue, spans_of
 from streams.subscription.wanted import Wanted
 
 from .logs import LogsOfPartitions, takeover

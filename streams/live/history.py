@@ -1,33 +1,25 @@
-"""Reads what is in the logs: all of it by commit time, or given ranges stream by stream.
+"""Reads all there is in the logs, by commit time.
 
-Both keep what they have read in their own state and nothing in a running generator, so whoever
-is cancelled while waiting for them goes on later without a loss.
+What it has read it keeps in its own state and nothing in a running generator, so whoever is
+cancelled while waiting for it goes on later without a loss.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from streams.subscription.items import Row, Span, cut
-from streams.subscription.position import Position
-from streams.subscription.source import (
-    Appetite,
-    Covered,
-    LogReader,
-    Source,
-    SpanQueue,
-    first_versions,
-)
+from streams.subscription.source import LogReader, Source
+from streams.subscription.spans import Appetite
 from streams.subscription.wanted import Wanted
 
 _HELD_EVENTS: Final = 10_000
 _HELD_BYTES: Final = 32 * 1024 * 1024
 _STREAMS_AT_ONCE: Final = 64
-_SPANS_AT_ONCE: Final = 500
 _MOST_ROWS: Final = 128
 
 
@@ -128,81 +120,6 @@ class History:
 
     def _at(self, indexes: Sequence[int]) -> list[_Cursor]:
         return [self._cursors[index] for index in indexes]
-
-
-Base = Callable[[str], Awaitable[int]]
-"""Version of a stream up to which a reader has had everything."""
-
-
-class LogWalk:
-    """Ranges of streams in the order of their names: behind `base`, before the feed takes over.
-
-    The feed takes over at `place`: where it announces a stream, the range ends before that,
-    elsewhere at the head. `after` is where an earlier walk got to: a stream and its last version
-    done. `rewound` says that the feed was set back, so that it announces again what was had;
-    of the streams in `had` it does so anyway, up to the versions there.
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        wanted: Wanted,
-        place: Position,
-        base: Base,
-        *,
-        after: tuple[str, int] = ("", 0),
-        rewound: bool = False,
-        had: Mapping[str, int] | None = None,
-        most: int = _MOST_ROWS,
-    ) -> None:
-        self._source, self._place, self._base, self._after = source, place, base, after
-        self._rewound, self._had = rewound, had or {}
-        self._ends: list[tuple[str, int, int]] = []
-        self._next = 0
-        self._spans = SpanQueue(wanted, Covered(), Appetite(most=most))
-        self.ahead: dict[str, int] = {}
-        """Streams of which the feed will repeat versions up to this one."""
-
-    async def begin(self, streams: Sequence[str]) -> None:
-        """Fix the ends of the ranges of `streams`, which are sorted."""
-        left = [stream for stream in streams if stream >= self._after[0]]
-        # Heads first: a stream the feed still doesn't announce after that had this head all along.
-        heads = await self._source.heads(left)
-        firsts = await first_versions(self._source, self._place)
-        self._ends = [
-            (stream, min(head, firsts.get(stream, head + 1) - 1), head)
-            for stream, head in zip(left, heads, strict=True)
-        ]
-
-    async def rows(self, reader: LogReader) -> list[Row] | None:
-        """The next rows, maybe none; None at the end."""
-        if self._spans:
-            rows, _ = await self._spans.fetch(reader)
-            return rows
-        spans = await self.spans()
-        self._spans.extend(spans or ())
-        return None if spans is None else []
-
-    async def spans(self) -> list[Span] | None:
-        """The next ranges; None at the end."""
-        part = self._ends[self._next : self._next + _SPANS_AT_ONCE]
-        spans = [
-            Span(stream, await self._first(stream, last, head), last) for stream, last, head in part
-        ]
-        self._next += len(part)
-        return [span for span in spans if span.first <= span.last] if part else None
-
-    async def _first(self, stream: str, last: int, head: int) -> int:
-        done, version = self._after
-        if stream == done:
-            return version + 1
-        base = await self._base(stream)
-        if base <= last:
-            return base + 1
-        if self._rewound or self._had.get(stream) == base:
-            self.ahead[stream] = min(base, head)
-            return last + 1
-        return 1  # what was known of it is of an earlier life
 
 
 async def _read(reader: LogReader, spans: Sequence[Span], wanted: Wanted) -> list[Sequence[Row]]:

@@ -11,31 +11,20 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
 
-from streams.backoff import Backoff
-from streams.errors import StoreAccessDenied, TransientError
+from streams.errors import TransientError
 from streams.filter import EventFilter
 from streams.subscription.items import Row
+from streams.subscription.patience import Patience
 from streams.subscription.position import Position
-from streams.subscription.source import (
-    FEED_PAGE,
-    Appetite,
-    Covered,
-    Page,
-    Source,
-    SpanQueue,
-    Versions,
-    announces_all,
-    spans_of,
-)
+from streams.subscription.seen import Covered, Versions
+from streams.subscription.source import FEED_PAGE, Page, Source, announces_all
+from streams.subscription.spans import Appetite, SpanQueue, spans_of
 from streams.subscription.wanted import AnyOf, Wanted
 
 from .drop_queue import DropQueue
 
 _log = logging.getLogger("ares.subscription")
-
-RECONNECT: Final = Backoff(base_s=0.05, cap_s=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,19 +146,14 @@ class Hub:
                 outlet.filled.set()
 
     async def _run(self) -> None:
-        failures = 0
+        patience = Patience("the feed", self._stopping)
         try:
             while not self.over:
                 try:
                     await self._step()
-                    failures = 0
+                    patience.renew()
                 except TransientError as exc:
-                    if isinstance(exc, StoreAccessDenied):
-                        raise
-                    if not failures:
-                        _log.warning("the feed can't be read: %s; trying again", exc)
-                    await pause(self._stopping, RECONNECT.delay_s(failures))
-                    failures += 1
+                    await patience.wait_out(exc)
         except Exception as exc:  # told to every subscription by its next read
             self.failure = exc
         finally:
@@ -237,12 +221,3 @@ class Hub:
         """Let everybody look."""
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-async def pause(stop: asyncio.Event, seconds: float) -> None:
-    """Wait `seconds`, or until `stop` is set."""
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return

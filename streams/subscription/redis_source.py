@@ -9,26 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from streams.codec import decode_entry, entry_ms, entry_version
 from streams.errors import CorruptionError
 from streams.feed import parse_feed_entry
 from streams.feed_upkeep import parse_id
 from streams.keys import Keys
 from streams.plan import COMPACTED, Head
 from streams.reading import StreamReader
-from streams.summary import EventSummary, unpack
+from streams.summary import unpack
 from streams.wire import Command, Reply, Wire, Wires, checked
 
-from .items import Row, Span, stand_ins
+from .items import Row, Span
 from .position import ORIGIN, Id, Position, show_id
+from .redis_logs import fetch_spans, resolve_span
 from .source import Announced, FeedReader, Page
 from .wanted import Interest
 
 _BLOCK_MARGIN_S: Final = 5.0
 _COUNTED: Final = 1_000
 _HEADS_PER_PACKET: Final = 500
-
-_TYPE, _MODULE = 1, 7  # places of these values among the fields of a log entry
 
 
 class RedisSource:
@@ -70,12 +68,12 @@ class RedisSource:
     ) -> Sequence[Sequence[Row] | None]:
         """The wanted rows of each span; None where the log doesn't hold all of its versions."""
         async with self._wires.borrow() as wire:
-            return await _fetch(wire, self._keys, spans, interest)
+            return await fetch_spans(wire, self._keys, spans, interest)
 
     async def resolve(self, span: Span, interest: Interest) -> list[Row]:
         """What there is of a span at one moment: summaries, events, and gaps for the rest."""
         async with self._wires.borrow() as wire:
-            return await _resolve(wire, self._keys, span, interest)
+            return await resolve_span(wire, self._keys, span, interest)
 
     async def streams(self, since_ms: int | None) -> list[str]:
         """Streams committed to at or after `since_ms`, sorted."""
@@ -156,11 +154,11 @@ class RedisFeedReader:
         self, spans: Sequence[Span], interest: Interest
     ) -> Sequence[Sequence[Row] | None]:
         """The wanted rows of each span; None where the log doesn't hold all of its versions."""
-        return await _fetch(self._wire, self._keys, spans, interest)
+        return await fetch_spans(self._wire, self._keys, spans, interest)
 
     async def resolve(self, span: Span, interest: Interest) -> list[Row]:
         """What there is of a span at one moment: summaries, events, and gaps for the rest."""
-        return await _resolve(self._wire, self._keys, span, interest)
+        return await resolve_span(self._wire, self._keys, span, interest)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -185,78 +183,3 @@ def _page(raw: Sequence[Reply], after: Id, *, continuous: bool | None, full: boo
         place = parse_id(entry_id)
         entries.append(Announced(place, entry.stream, entry.first, entry.last, entry.types))
     return Page(entries, parse_id(raw[-1][0]) if raw else after, continuous, full)
-
-
-async def _fetch(
-    wire: Wire, keys: Keys, spans: Sequence[Span], interest: Interest
-) -> list[list[Row] | None]:
-    """Read spans in one packet; neighbours in one stream share a command."""
-    ranges: list[list[Span]] = []
-    last_of: dict[str, list[Span]] = {}
-    for span in spans:
-        known = last_of.get(span.stream)
-        if known is not None and known[-1].last + 1 == span.first:
-            known.append(span)
-        else:
-            last_of[span.stream] = [span]
-            ranges.append(last_of[span.stream])
-    replies = await wire.exchange(
-        [("XRANGE", keys.log(r[0].stream), r[0].first, r[-1].last) for r in ranges]
-    )
-    rows: dict[Span, list[Row] | None] = {}
-    for group, reply in zip(ranges, replies, strict=True):
-        raw = () if isinstance(reply, Exception) else reply
-        # Versions are dense: an entry's place follows from its version.
-        first = entry_version(raw[0][0]) if raw else group[-1].last + 1
-        whole = bool(raw) and len(raw) == group[-1].last - first + 1
-        for span in group:
-            start = span.first - first
-            there = whole and start >= 0
-            part = raw[start : start + span.last - span.first + 1]
-            rows[span] = _rows(span, part, interest) if there else None
-    return [rows[span] for span in spans]
-
-
-def _rows(span: Span, raw: Sequence[Reply], interest: Interest) -> list[Row] | None:
-    """Decode the wanted entries of a complete span; None when one is none of ours."""
-    rows: list[Row] = []
-    for entry_id, fields in raw:
-        try:
-            if not _wants(interest, entry_id, fields):
-                continue
-            event = decode_entry(span.stream, entry_id, fields)
-        except (CorruptionError, ValueError, IndexError):
-            return None
-        version = event.version
-        size = sum(map(len, fields))
-        final = span.final and version == span.last
-        rows.append(Row(event, span.stream, version, entry_ms(entry_id), size, span.at, final))
-    return rows
-
-
-def _wants(interest: Interest, entry_id: bytes, fields: Sequence[bytes]) -> bool:
-    return interest.event(fields[_TYPE].decode(), fields[_MODULE].decode(), entry_ms(entry_id))
-
-
-async def _resolve(wire: Wire, keys: Keys, span: Span, interest: Interest) -> list[Row]:
-    """Summaries and log in one MULTI: a compaction shows neither a hole nor an overlap."""
-    packet: list[Command] = [
-        ("MULTI",),
-        ("LRANGE", keys.summaries(span.stream), 0, -1),
-        ("XRANGE", keys.log(span.stream), span.first, span.last),
-        ("EXEC",),
-    ]
-    replies = await wire.exchange(packet)
-    packed, raw = [() if isinstance(r, Exception) else r for r in checked(replies[-1])]
-    found: dict[int, Row | None] = {}
-    for entry in raw:
-        rows = _rows(span, [entry], interest)
-        if rows is not None:
-            found[entry_version(entry[0])] = rows[0] if rows else None
-    summaries: list[EventSummary] = []
-    for item in packed:
-        try:
-            summaries.append(unpack(item))
-        except CorruptionError:
-            continue  # what it stood for shows as a gap
-    return stand_ins(span, summaries, found, interest.summary)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from streams.clock import Clock
 from streams.keys import Keys
 from streams.wire import Command, Reply, Wire, Wires, checked
 
-if TYPE_CHECKING:
-    from streams.subscriptions import Counted
+from .roster import Counted
 
 FRESH_MS: Final = 3_600_000
 """How long a subscriber counts as there after its last report, milliseconds."""

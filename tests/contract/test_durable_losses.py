@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streams import Event, EventFilter
+from streams import Event, EventFilter, SubscriptionOptions
 from streams.durable.partition import Delivery
-from streams.subscriptions import SubscriptionOptions
 from support.feeds import drop_groups, trim_feed
 from support.subscribers import die, events, handle, nothing_more, numbered, places, take
 

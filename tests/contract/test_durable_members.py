@@ -8,9 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from streams import Event, EventFilter, Gap, UsageError
+from streams import Event, EventFilter, Gap, SubscriptionLimit, SubscriptionOptions, UsageError
 from streams.durable.plan import PARTITIONS, partition_of
-from streams.subscriptions import SubscriptionLimit, SubscriptionOptions
 from support.subscribers import die, events, handle, nothing_more, take
 from support.waiting import eventually
 

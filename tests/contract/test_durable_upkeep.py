@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from streams import SubscriptionOptions
 from streams.clock import system_clock
 from streams.durable.upkeep import read_groups
 from streams.redis_store import StoreOptions
-from streams.subscriptions import SubscriptionOptions
 from support.feeds import tend
 from support.subscribers import events, handle, nothing_more, places, take
 from support.workshop import Workshop

@@ -9,10 +9,9 @@ from contextlib import suppress
 
 import pytest
 
-from streams import Event, EventFilter, Gap, UsageError
+from streams import Event, EventFilter, Gap, SubscriptionLimit, SubscriptionOptions, UsageError
 from streams.clock import system_clock
 from streams.codec import from_microseconds
-from streams.subscriptions import SubscriptionLimit, SubscriptionOptions
 from support.feeds import trim_feed
 from support.subscribers import events, nothing_more, numbered, place, places, take
 from support.waiting import eventually
@@ -419,6 +418,58 @@ async def test_a_read_that_is_cancelled_loses_nothing(store, start):
                 break
 
     assert places(seen) == numbered("s", 1, 120)
+
+
+async def test_without_a_context_it_begins_with_the_first_item_asked_for(store):
+    await store.append("s", events(1))
+    subscription = store.subscribe()
+    reading = asyncio.create_task(take(subscription, 2))
+    await eventually(lambda: subscription.position is not None)
+    await store.append("s", events(2))
+    assert places(await reading) == numbered("s", 2, 3)
+    await subscription.close()
+    assert [item async for item in subscription] == []
+
+
+async def test_a_beginning_that_is_cancelled_begins_again(store):
+    await store.append("s", events(3))
+    subscription = store.subscribe(start="beginning", on_overflow="block")
+    seen = []
+    for patience in range(40):
+        reading = asyncio.create_task(anext(subscription))
+        for _ in range(patience):
+            await asyncio.sleep(0)
+        reading.cancel()
+        with suppress(asyncio.CancelledError):
+            seen.append(await reading)
+        if len(seen) == 3:
+            break
+    seen += await take(subscription, 3 - len(seen))
+    assert places(seen) == numbered("s", 1, 3)
+    await subscription.close()
+
+
+async def test_without_a_context_it_counts_as_one_and_ends_with_its_store(backend):
+    options = SubscriptionOptions(block_ms=50, max_subscriptions=1)
+    store = await backend.open(subscriptions=options)
+    subscription = store.subscribe(on_overflow="block")
+    waiting = asyncio.create_task(anext(subscription, "ended"))
+    await eventually(lambda: subscription.position is not None)
+
+    with pytest.raises(SubscriptionLimit):
+        await anext(store.subscribe())
+
+    await store.close()
+    async with asyncio.timeout(5):
+        assert await waiting == "ended"
+
+
+async def test_a_closed_subscription_is_not_entered_again(store):
+    subscription = store.subscribe()
+    async with subscription:
+        pass
+    with pytest.raises(UsageError, match="subscribe again"):
+        await subscription.__aenter__()
 
 
 async def test_closing_ends_the_iteration_of_whoever_waits(store):

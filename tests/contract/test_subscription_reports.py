@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from streams import RedisEventStore
+from streams import RedisEventStore, SubscriptionOptions
 from streams.keys import Keys
 from streams.redis_store import StoreOptions
 from streams.subscription.reports import (
@@ -15,7 +15,6 @@ from streams.subscription.reports import (
     forget_stale,
     read_subscriber_facts,
 )
-from streams.subscriptions import SubscriptionOptions
 from support.subscribers import events, handle, take
 from support.waiting import eventually
 
@@ -74,6 +73,32 @@ async def test_a_subscription_is_known_from_its_beginning_and_counted_to_its_end
     seen = (await facts(store))["screen"]
     assert (seen.delivered_events, seen.lag_entries) == (1, 0)
     assert seen.seen_ms == store.clock()
+
+
+async def test_a_subscription_that_begins_now_is_not_behind_what_was_before(open_store):
+    store = await open_store()
+    for _ in range(5):
+        await store.append("s", events(1))
+    async with store.subscribe(name="screen"), store.subscribe(group="audit"):
+        seen = await facts(store)
+    assert (seen["screen"].lag_entries, seen["audit"].lag_entries) == (0, 0)
+
+
+@pytest.mark.parametrize("group", [None, "audit"])
+async def test_one_iterated_without_a_context_is_known_and_counted(open_store, group):
+    store = await open_store()
+    await store.append("s", events(2))
+    subscription = store.subscribe(name="screen", start="0-0", group=group)
+    assert await facts(store) == {}
+    async for item in subscription:
+        if group is None or await item.ack():
+            break
+
+    async def told() -> bool:
+        return (await facts(store))["screen"].delivered_events == 1
+
+    await eventually(told)
+    await subscription.close()
 
 
 async def test_subscriptions_of_one_name_add_up_over_processes(open_store):

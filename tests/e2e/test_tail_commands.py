@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from streams import Event, RedisEventStore
+from streams import Event, RedisEventStore, SubscriptionOptions
 from streams.clock import utc_now
 from streams.durable.partition import Delivery
 from streams.redis_store import StoreOptions
-from streams.subscriptions import SubscriptionOptions
 from support.command_line import CommandLine
 from support.redis_server import RedisServer
 from support.waiting import eventually_sync

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 
 import support.group_member
-from streams import RedisEventStore
+from streams import RedisEventStore, SubscriptionOptions
 from streams.durable.plan import PARTITIONS
 from streams.redis_store import StoreOptions
 from streams.subscription.position import Position
-from streams.subscriptions import SubscriptionOptions
 from support.lossy_proxy import Fault, LossyProxy
 from support.publisher import publish
 from support.redis_server import RedisServer, die_with_parent

@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from streams import Event, Gap, RedisEventStore
+from streams import Event, Gap, RedisEventStore, SubscriptionOptions
 from streams.redis_store import StoreOptions
-from streams.subscriptions import SubscriptionOptions
 from support.publisher import insist
 from support.redis_server import RedisServer
 from support.waiting import eventually

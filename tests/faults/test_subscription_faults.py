@@ -9,11 +9,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from streams import Gap, RedisEventStore
+from streams import Gap, RedisEventStore, SubscriptionLimit, SubscriptionOptions
 from streams.connection import ConnectionOptions, open_client
 from streams.errors import CorruptionError, StoreAccessDenied, StoreUnavailable
 from streams.redis_store import StoreOptions
-from streams.subscriptions import SubscriptionLimit, SubscriptionOptions
 from support.lossy_proxy import Fault, LossyProxy
 from support.publisher import publish
 from support.subscribers import events, nothing_more, numbered, places, take

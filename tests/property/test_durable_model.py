@@ -8,10 +8,9 @@ from collections import defaultdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams import Event, Gap, MemoryEventStore, Reset
+from streams import Event, Gap, MemoryEventStore, Reset, SubscriptionOptions
 from streams.durable.plan import partition_of
 from streams.event import SUMMARY_TYPE
-from streams.subscriptions import SubscriptionOptions
 from support.subscribers import die
 
 STREAMS = ("a", "b", "d", "e")

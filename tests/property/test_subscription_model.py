@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams import Event, Gap, MemoryEventStore, Reset
+from streams import Event, Gap, MemoryEventStore, Reset, SubscriptionOptions
 from streams.event import SUMMARY_TYPE
-from streams.subscriptions import SubscriptionOptions
 
 STREAMS = ("a", "b", "c")
 

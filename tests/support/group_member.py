@@ -13,11 +13,21 @@ import asyncio
 import os
 import signal
 import sys
+from typing import Any
 
-from streams import RedisEventStore
+from streams import RedisEventStore, StoreUnavailable, SubscriptionOptions
 from streams.durable.partition import Delivery
 from streams.redis_store import StoreOptions
-from streams.subscriptions import SubscriptionOptions
+
+
+async def supervised(*arguments: Any) -> None:
+    """Begin again where Redis was away at the beginning, as whoever supervises a member does."""
+    while True:
+        try:
+            await main(*arguments)
+            return
+        except StoreUnavailable:
+            await asyncio.sleep(0.05)
 
 
 async def main(url: str, tenant: str, group: str, path: str, ttl_ms: int) -> None:
@@ -40,4 +50,4 @@ async def main(url: str, tenant: str, group: str, path: str, ttl_ms: int) -> Non
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:5], int(sys.argv[5])))
+    asyncio.run(supervised(*sys.argv[1:5], int(sys.argv[5])))

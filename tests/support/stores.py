@@ -9,13 +9,13 @@ from itertools import chain
 
 import redis.asyncio
 
+from streams import SubscriptionOptions
 from streams.clock import Clock, system_clock
 from streams.codec import decode_entry, entry_ms
 from streams.keys import Keys
 from streams.memory_store import MemoryEventStore
 from streams.redis_store import RedisEventStore, StoreOptions
 from streams.store import EventStore
-from streams.subscriptions import SubscriptionOptions
 from streams.summary import pack, rule_based_text, summarize
 
 

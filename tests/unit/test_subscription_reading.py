@@ -13,7 +13,8 @@ from streams import Event, EventFilter, Gap
 from streams.event import SUMMARY_TYPE
 from streams.subscription.items import Row, Span, cut, stand_ins
 from streams.subscription.position import Position
-from streams.subscription.source import Appetite, Covered, SpanQueue, Versions
+from streams.subscription.seen import Covered, Versions
+from streams.subscription.spans import Appetite, SpanQueue
 from streams.subscription.wanted import Wanted
 from streams.summary import EventSummary
 

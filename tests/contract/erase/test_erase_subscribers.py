@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from streams import SubscriptionOptions
 from streams.event import Event
 from streams.redis_store import StoreOptions
 from streams.subscription.items import Gap
-from streams.subscriptions import SubscriptionOptions
 
 
 @pytest.fixture(autouse=True)
