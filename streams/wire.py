@@ -67,6 +67,10 @@ class Wire:
         self._deadline = Deadline()
         self._watching = False
 
+    def sibling(self) -> Wire:
+        """Another wire to the same node, with a connection of its own; the caller closes it."""
+        return Wire(self._client, self._key, timeout_s=self._timeout_s, observer=self._observer)
+
     async def exchange(
         self, commands: Sequence[Command], *, timeout_s: float | None = None
     ) -> list[Reply]:

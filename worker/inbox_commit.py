@@ -21,7 +21,7 @@ from streams.wire import Command, Wire, checked
 
 from .inbox_page import (
     POISON,
-    Entry,
+    Page,
     PageSorter,
     Rejected,
     SortedPage,
@@ -96,20 +96,20 @@ class InboxCommitter:
         self._orphans: list[Command] = []
         self.in_hand = 0
 
-    async def sequence(self, page: Sequence[Entry], facts: Sequenced) -> None:
+    async def sequence(self, page: Page, facts: Sequenced) -> None:
         """Commit what is good in `page` and bury what isn't.
 
         Raises `LeaseLost` and `StoreUnavailable`; every entry is then either still in the inbox
         or in its place.
         """
-        self.in_hand = len(page)
+        self.in_hand = len(page.entries)
         try:
             await self._sequence(page, facts)
         finally:
             self.in_hand = 0
 
-    async def _sequence(self, page: Sequence[Entry], facts: Sequenced) -> None:
-        sorter = PageSorter(page, self._policy.limits, self._keys)
+    async def _sequence(self, page: Page, facts: Sequenced) -> None:
+        sorter = page.sorter or PageSorter(page.entries, self._policy.limits, self._keys)
         seen: list[bytes] = []
         if keys := sorter.seen_keys:
             (values,) = await self._wire.exchange([("MGET", *keys)])

@@ -106,6 +106,14 @@ class PageSorter:
         return page
 
 
+@dataclass(slots=True)
+class Page:
+    """Entries of the inbox as read; `sorter` where they were parsed ahead of their turn."""
+
+    entries: list[Entry]
+    sorter: PageSorter | None = None
+
+
 def append_of(page: StreamPage, keys: Keys, *, window_s: int) -> Append:
     """The append of one stream's events; removal from the inbox shares its transaction."""
     ids = [entry_id for entry_id, _ in page.entries]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Final
 
 from streams.clock import Clock
+from streams.codec import Limits
 from streams.keys import Keys
 from streams.wire import Command, Wire, checked
 
-from .inbox_page import Entry
+from .inbox_page import Entry, Page, PageSorter
 
 _UNKNOWN_COUNT: Final = 100
 _SAMPLE_EVERY: Final = 10
@@ -33,30 +35,46 @@ class InboxReader:
     no room for; the pass goes on behind them, and the next one takes them up again.
     """
 
-    def __init__(self, wire: Wire, keys: Keys, policy: PagePolicy, clock: Clock) -> None:
-        self._wire, self._inbox, self._policy, self._clock = wire, keys.inbox, policy, clock
+    def __init__(
+        self, wire: Wire, keys: Keys, policy: PagePolicy, limits: Limits, clock: Clock
+    ) -> None:
+        self._wire, self._ahead_wire = wire, wire.sibling()
+        self._keys, self._policy, self._limits, self._clock = keys, policy, limits, clock
         self.left_out: set[str] = set()
         self._left_behind = False
         self._cursor = _START
         self._pass_began_ms = 0
         self._count, self._pages_to_sample = _UNKNOWN_COUNT, 0
+        self._ahead: tuple[bytes, asyncio.Task[Page]] | None = None
 
     async def first(self) -> Entry | None:
         """The oldest entry of the inbox, wherever the cursor is."""
-        page = await self._read(_START, 1)
+        page = await self._read(self._wire, _START, 1)
         return page[0] if page else None
 
-    async def page(self, *, count: int | None = None) -> list[Entry]:
-        """The entries behind the cursor; empty at the end of the pass."""
-        if self.holds_back:
-            since_ms = self._clock() - self._pass_began_ms
-            if not 0 <= since_ms <= self._policy.pass_ms:  # below 0: the clock was set back
-                self.restart()
-        return await self._read(self._cursor, count or await self._page_count())
+    async def page(self) -> Page:
+        """The entries behind the cursor; none at the end of the pass."""
+        self._watch_pass()
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == self._cursor:
+            return await ahead[1]
+        self._drop(ahead)
+        return Page(await self._next(self._wire, self._cursor))
 
-    def passed(self, page: list[Entry]) -> None:
+    async def entry(self) -> Page:
+        """The one entry behind the cursor, not parsed; none at the end of the pass."""
+        self._watch_pass()
+        return Page(await self._read(self._wire, self._cursor, 1))
+
+    def read_ahead(self, page: Page) -> None:
+        """Begin to read and parse what follows a full `page`, while that one is committed."""
+        if len(page.entries) >= self._count:
+            start = _behind(page)
+            self._ahead = (start, asyncio.create_task(self._parsed(start)))
+
+    def passed(self, page: Page) -> None:
         """The entries of `page` have been dealt with: go on behind them."""
-        self._cursor = b"(" + page[-1][0]
+        self._cursor = _behind(page)
 
     @property
     def holds_back(self) -> bool:
@@ -69,6 +87,8 @@ class InboxReader:
 
     def restart(self) -> None:
         """Begin a new pass."""
+        ahead, self._ahead = self._ahead, None
+        self._drop(ahead)
         self._left_behind = False
         self._cursor, self._pass_began_ms = _START, self._clock()
         self.left_out.clear()
@@ -81,30 +101,67 @@ class InboxReader:
         after = self._cursor.lstrip(b"(") if self.holds_back else _START
         command: Command = (
             *("XREAD", "COUNT", 1, "BLOCK", block_ms),
-            *("STREAMS", self._inbox, b"0-0" if after == _START else after),
+            *("STREAMS", self._keys.inbox, b"0-0" if after == _START else after),
         )
         timeout_s = block_ms / 1000 + _BLOCK_MARGIN_S
         (reply,) = await self._wire.exchange([command], timeout_s=timeout_s)
         checked(reply)
 
-    async def _read(self, start: bytes, count: int) -> list[Entry]:
-        command: Command = ("XRANGE", self._inbox, start, "+", "COUNT", count)
-        (reply,) = await self._wire.exchange([command])
-        page: list[Entry] = checked(reply)
+    async def close(self) -> None:
+        """Close the connection for reading ahead; the other belongs to the caller."""
+        ahead, self._ahead = self._ahead, None
+        self._drop(ahead)
+        await self._ahead_wire.close()
+
+    def _watch_pass(self) -> None:
+        """Begin anew where entries have been held back for long."""
+        since_ms = self._clock() - self._pass_began_ms
+        if self.holds_back and not 0 <= since_ms <= self._policy.pass_ms:
+            self.restart()  # below 0: the clock was set back
+
+    async def _parsed(self, start: bytes) -> Page:
+        entries = await self._next(self._ahead_wire, start)
+        return Page(entries, PageSorter(entries, self._limits, self._keys))
+
+    async def _next(self, wire: Wire, start: bytes) -> list[Entry]:
+        page = await self._read(wire, start, await self._page_count(wire))
         size = sum(sum(map(len, fields)) for _, fields in page)
         if size > self._policy.bytes:
             self._count = max(1, len(page) // 2)
         return page
 
-    async def _page_count(self) -> int:
+    async def _read(self, wire: Wire, start: bytes, count: int) -> list[Entry]:
+        command: Command = ("XRANGE", self._keys.inbox, start, "+", "COUNT", count)
+        (reply,) = await wire.exchange([command])
+        page: list[Entry] = checked(reply)
+        return page
+
+    async def _page_count(self, wire: Wire) -> int:
         """Entries to read at once, so that a page has about as many bytes as the policy says."""
         if self._pages_to_sample <= 0:
             self._pages_to_sample = _SAMPLE_EVERY
-            looks: list[Command] = [("MEMORY", "USAGE", self._inbox), ("XLEN", self._inbox)]
-            usage, length = await self._wire.exchange(looks)
-            self._count = _UNKNOWN_COUNT
+            inbox = self._keys.inbox
+            usage, length = await wire.exchange([("MEMORY", "USAGE", inbox), ("XLEN", inbox)])
+            self._count = min(_UNKNOWN_COUNT, self._policy.entries)
             if isinstance(usage, int) and isinstance(length, int) and length:
                 fitting = self._policy.bytes * length // max(usage, 1)
                 self._count = max(1, min(self._policy.entries, fitting))
         self._pages_to_sample -= 1
-        return min(self._count, self._policy.entries)
+        return self._count
+
+    @staticmethod
+    def _drop(ahead: tuple[bytes, asyncio.Task[Page]] | None) -> None:
+        if ahead is not None:
+            ahead[1].cancel()
+            ahead[1].add_done_callback(_forget)
+
+
+def _behind(page: Page) -> bytes:
+    """The start of what follows `page`."""
+    return b"(" + page.entries[-1][0]
+
+
+def _forget(task: asyncio.Task[Page]) -> None:
+    """Nobody wants the outcome of a dropped reading, nor to hear of its failure."""
+    if not task.cancelled():
+        task.exception()

@@ -22,7 +22,7 @@ from streams.wire import Wire
 
 from .inbox_commit import InboxCommitter, InboxPolicy, Sequenced
 from .inbox_losses import InboxLosses, Loss
-from .inbox_page import POISON, Entry, Rejected
+from .inbox_page import POISON, Page, Rejected
 from .inbox_reader import InboxReader, PagePolicy
 from .suspects import Suspects
 
@@ -57,7 +57,7 @@ class Sequencer:
             marks=keys.attempts,
             owner=policy.owner,
         )
-        self._inbox = InboxReader(wire, keys, policy.page, clock)
+        self._inbox = InboxReader(wire, keys, policy.page, policy.inbox.limits, clock)
         self._commits = InboxCommitter(
             wire,
             committer,
@@ -68,7 +68,9 @@ class Sequencer:
             left_out=self._inbox.left_out,
         )
         self._losses = InboxLosses(wire, self._lease, keys, clock)
-        self._suspects = Suspects(wire, self._lease, keys, most_entries=policy.page.entries)
+        # A dead worker may have died of the page it read ahead of the one it committed.
+        most_entries = 2 * policy.page.entries
+        self._suspects = Suspects(wire, self._lease, keys, most_entries=most_entries)
         self._renewed_ms = 0
         self._unsettled = False
         self._told_held = False
@@ -138,7 +140,8 @@ class Sequencer:
             await self._lease.release()
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
+        await self._inbox.close()
         await self._wire.close()
 
     async def _settle(self) -> None:
@@ -172,9 +175,10 @@ class Sequencer:
 
     async def _page(self, facts: Sequenced) -> None:
         page = await self._inbox.page()
-        if not page:
+        if not page.entries:
             await self._end_pass()
             return
+        self._inbox.read_ahead(page)
         await self._commits.sequence(page, facts)
         if facts.events:
             self._renewed_ms = self._clock()  # every commit renews the lease
@@ -182,15 +186,16 @@ class Sequencer:
 
     async def _careful_entry(self, facts: Sequenced) -> None:
         """One entry, counted before it is decoded: the one that kills workers gives itself away."""
-        page = await self._inbox.page(count=1)
-        if not page:
+        page = await self._inbox.entry()
+        if not page.entries:
             await self._end_pass()
             return
-        attempts = await self._suspects.count(page[0][0])
+        entry = page.entries[0]
+        attempts = await self._suspects.count(entry[0])
         if attempts >= self._policy.poison_attempts:
             reason = f"its worker died {attempts} times before it was recorded"
             self._suspects.convicted()
-            await self._commits.bury([Rejected(page[0], reason, POISON, attempts)], facts)
+            await self._commits.bury([Rejected(entry, reason, POISON, attempts)], facts)
             self._poison_waits = facts.dead_full
         else:
             await self._commits.sequence(page, facts)
@@ -199,7 +204,7 @@ class Sequencer:
             self._suspects.careful -= 1
         self._pass(page, facts)
 
-    def _pass(self, page: list[Entry], facts: Sequenced) -> None:
+    def _pass(self, page: Page, facts: Sequenced) -> None:
         self._inbox.passed(page)
         if facts.dead_full:
             self._inbox.leave_behind()

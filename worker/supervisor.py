@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -55,6 +56,7 @@ class Worker:
         Raises `PartFailed` when a part met a defect for good, and with `once` whatever stands
         in the way.
         """
+        gc.freeze()  # modules and wiring live as long as the process: never walk them again
         with _signals(self._told_to_stop):
             try:
                 if once:

@@ -89,6 +89,7 @@ async def interleaved(ours: Measure, floor: Measure, runs: int = RUNS) -> tuple[
 
 async def _once(measure: Measure) -> float:
     gc.collect()
+    gc.freeze()  # a benchmark's own heap is not to be walked again and again meanwhile
     value = measure()
     return await value if inspect.isawaitable(value) else value
 

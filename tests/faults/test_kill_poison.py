@@ -44,6 +44,21 @@ def test_four_deadly_entries_among_a_hundred_good_ones(start_server, tmp_path):
         assert nursery.run("verify") == 0
 
 
+def test_a_deadly_entry_of_the_page_read_ahead_is_found_like_any_other(start_server, tmp_path):
+    server = start_server()
+    here = Installation(server.url, tmp_path / "rounds")
+    with server.admin() as admin, Nursery(here.environment, tmp_path / "nursery") as nursery:
+        for n in range(800):
+            payload = '{"text": "poison"}' if n == 700 else "{}"
+            admin.xadd(KEYS.inbox, {"stream": "s", "type": "llm.call", "payload": payload})
+        while nursery.run("run", "--once", doom=Doom(1, BEFORE, "decode poison")) != 0:
+            lapse(admin)
+
+        assert admin.xlen(KEYS.dead) == 1
+        assert admin.get(KEYS.head("s")).startswith(b"799-")
+        assert nursery.run("verify") == 0
+
+
 def test_a_deadly_entry_requeued_after_the_cause_is_mended_comes_in(start_server, tmp_path):
     server = start_server()
     here = Installation(server.url, tmp_path / "rounds")

@@ -66,10 +66,11 @@ class Workshop:
         """A sequencer with a connection of its own; `policy` as of `SequencerPolicy`."""
         store = self.store()
         wire = store.wires.dedicated()
-        self.stack.push_async_callback(wire.close)
         inbox = InboxPolicy(limits=self.options.limits, batch=self.options.batch, dead_max=dead_max)
         chosen = SequencerPolicy(inbox=inbox, page=page or PagePolicy(), **policy)
-        return Sequencer(wire, store.committer(wire), store.keys, chosen, self.clock)
+        sequencer = Sequencer(wire, store.committer(wire), store.keys, chosen, self.clock)
+        self.stack.push_async_callback(sequencer.close)
+        return sequencer
 
     async def sequence(self) -> None:
         """Sequence what is in the inbox, then let another sequencer have the lease."""
