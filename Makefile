@@ -31,7 +31,8 @@ bench: venv
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
 
 # Longer proofs: random failures, and steady work while nothing may grow.
-# With ARGS, chaos is the random part alone; `sweep` tries every fault in its place.
+# With ARGS, chaos is the random part alone; `sweep` tries every fault in its place, and what
+# `make test` shows in short at its full size: a hundred subscribers, groups, 20,000 events.
 chaos: venv $(if $(ARGS),,sweep)
 	PYTHONPATH=tests $(BIN)/python -m endurance.chaos $(ARGS)
 

@@ -236,6 +236,26 @@ async def lagless(member) -> bool:
     return await member.lag() == 0
 
 
+async def test_without_a_context_it_joins_with_the_first_item_asked_for(store):
+    await store.append("s", events(2))
+    member = store.subscribe(group="g", start="beginning")
+    assert member.partitions == ()
+    assert await handle(member, 1) == [("s", 1, 1)]
+    assert len(member.partitions) == PARTITIONS
+    await member.close()
+
+    async with store.subscribe(group="g") as other:
+        assert await handle(other, 1) == [("s", 2, 1)]
+
+
+async def test_a_closed_member_is_not_entered_again(store):
+    member = store.subscribe(group="g")
+    async with member:
+        pass
+    with pytest.raises(UsageError, match="subscribe again"):
+        await member.__aenter__()
+
+
 async def test_closing_ends_the_iteration_of_whoever_waits(store):
     async with store.subscribe(group="g") as member:
         waiting = asyncio.create_task(anext(member, "ended"))

@@ -55,7 +55,7 @@ async def work(store: RedisEventStore, agent: int, tasks: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("agents", "tasks", "kills"), [(6, 12, 3), pytest.param(20, 200, 20, marks=pytest.mark.soak)]
+    ("agents", "tasks", "kills"), [(6, 12, 3), pytest.param(20, 200, 20, marks=pytest.mark.chaos)]
 )
 async def test_every_task_is_paired_with_its_result_though_members_are_killed(
     start_server: Callable[..., RedisServer], tmp_path: Path, agents: int, tasks: int, kills: int

@@ -38,7 +38,7 @@ async def receive(subscription, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("subscribers", "count"), [(20, 1_000), pytest.param(100, 20_000, marks=pytest.mark.soak)]
+    ("subscribers", "count"), [(20, 1_000), pytest.param(100, 20_000, marks=pytest.mark.chaos)]
 )
 async def test_all_but_the_sleeper_receive_everything_and_it_accounts_for_what_it_missed(
     start_server: Callable[..., RedisServer], subscribers: int, count: int

@@ -74,7 +74,7 @@ async def test_connections_killed_twenty_times_leave_neither_hole_nor_repeat(
         assert await nothing_more(subscription)
 
 
-@pytest.mark.parametrize("crashes", [2, pytest.param(8, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("crashes", [2, pytest.param(8, marks=pytest.mark.chaos)])
 async def test_crashes_of_redis_cost_no_event_and_a_sleeper_accounts_for_all(
     start_server, stack, crashes
 ):
