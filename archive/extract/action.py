@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from archive.prefilter import Hinted
 from archive.record import Action, FileChange
 
 from .prose import Speech, strip_injected
@@ -34,13 +35,14 @@ _IMPLEMENT: Final = re.compile(
     r"|刪除|修改|更新|升级|升級|支持|提交|部署|优化|優化",
     re.IGNORECASE,
 )
-_PLAN: Final = re.compile(
+_PLAN: Final = Hinted(
+    "plan|propos|design|architect|roadmap|rfc|brainstorm|break |estimate|outline|spec|create |log a"
+    "|think through|how |计划|計劃|规划|規劃|方案|设计|設計|拆分",
     r"\b(?:plan(?:s|ning)?|propos(?:e|al|als)|design(?:s|ing)?|architect(?:ure)?|roadmap|rfc"
     r"|brainstorm|break (?:it |this )?down|estimate|outline|spec(?:ification)?"
     r"|create (?:the )?(?:beads?|tickets?|issues?|tasks?|epics?|stories)|log an? .{0,40}(?:issue"
     r"|ticket|improvement|task)|think through|how (?:would|should) (?:we|you|i))\b|计划|計劃|规划"
     r"|規劃|方案|设计|設計|拆分",
-    re.IGNORECASE,
 )
 _REVIEW: Final = re.compile(
     r"\b(?:review|audit|analy[sz]e|analysis|investigat(?:e|ing)|explain|explore|understand"
@@ -51,8 +53,9 @@ _REVIEW: Final = re.compile(
     r"|什么|什麼|看看|看一下",
     re.IGNORECASE,
 )
-_EXPLICIT_FIX: Final = re.compile(
-    r"\b(?:fix|debug|repair|resolve|solve)\b|修复|修復|修一下", re.IGNORECASE
+_EXPLICIT_FIX: Final = Hinted(
+    "fix|debug|repair|solve|修复|修復|修一下",
+    r"\b(?:fix|debug|repair|resolve|solve)\b|修复|修復|修一下",
 )
 _MAKE_GREEN: Final = re.compile(
     r"\b(?:run|check|ensure|verify|make sure|get)\b[^.\n]{0,80}\b(?:tests?|lint(?:er|ing)?|types?"
@@ -90,11 +93,13 @@ _TRACKER: Final = re.compile(r"create_issue|create_ticket|createissue|create_tas
 _TRACKER_SCRIPT: Final = re.compile(
     r"\b(?:bd create|gh issue create|glab issue create|jira issue create)\b"
 )
-_ACTS: Final = re.compile(
+_ACTS: Final = Hinted(
+    "git |gh |publish|apply|docker push",
     r"\bgit (?:-C \S+ )?(?:commit|push|merge|rebase|cherry-pick|tag|revert|worktree add"
     r"|checkout -b|switch -c|stash|reset)\b|\bgh (?:pr|release|workflow|repo) (?:create|merge|run"
     r"|edit|comment)\b|\b(?:npm|yarn|pnpm) publish\b|\bkubectl apply\b|\bterraform apply\b"
-    r"|\bdocker push\b"
+    r"|\bdocker push\b",
+    re.NOFLAG,
 )
 
 
@@ -169,7 +174,7 @@ def _planned(view: RoundView) -> bool:
     return any(
         run.tool in _PLAN_TOOLS
         or _TRACKER.search(run.tool)
-        or (run.script and _TRACKER_SCRIPT.search(run.script[:400]))
+        or (" create" in run.script[:400] and _TRACKER_SCRIPT.search(run.script[:400]))
         for run in view.runs
         if run.completed and not run.failed
     )

@@ -31,8 +31,9 @@ HEADINGS: Final[tuple[tuple[Note, re.Pattern[str]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """`hints` are lower-case strings one of which is in every match: without one the pattern is
-    not tried. `but_not` is a pattern that spoils the match."""
+    """`hints` are lower-case strings one of which is in every match, at the beginning of a word
+    where letters are Latin: without one the pattern is not tried. `but_not` is a pattern that
+    spoils the match."""
 
     note: Note
     language: str

@@ -6,6 +6,8 @@ import re
 from itertools import islice
 from typing import Final
 
+from archive.prefilter import Hinted
+
 from .refs import MAX_CANDIDATES, Refs
 
 _NUMBER: Final = re.compile(r"(?<![\w&/#.-])#([1-9]\d{0,6})(?![\w-]|\.\d)")
@@ -15,8 +17,9 @@ _NUMBER_WORD: Final = re.compile(
     r"(?: ?(?:,|and|&|/) ?#([1-9]\d{0,6}))?",
     re.IGNORECASE,
 )
-_NUMBER_HINT: Final = re.compile(
-    r"(?:pr|request|mr|issue|ticket|bug|gh)s?[ -]?(?:number |no\.? ?|#|!)?[`*(]{0,3}#?\d"
+_NUMBER_HINT: Final = Hinted(
+    "pr|request|mr|issue|ticket|bug|gh",
+    r"(?:pr|request|mr|issue|ticket|bug|gh)s?[ -]?(?:number |no\.? ?|#|!)?[`*(]{0,3}#?\d",
 )
 _DIGIT: Final = re.compile(r"[1-9](?<=[ #!.*(`-].)")
 _PR_WORDS: Final = ("pull", "pr", "merge", "mr")
@@ -40,7 +43,7 @@ _ISSUE_BEFORE: Final = re.compile(
 
 def add_numbers(text: str, refs: Refs) -> None:
     """Keep the pull requests and issues that `text` names, and no step, colour or page."""
-    worded = _DIGIT.search(text) is not None and _NUMBER_HINT.search(text.lower()) is not None
+    worded = _DIGIT.search(text) is not None and _NUMBER_HINT.search(text) is not None
     settled = _add_worded(text, refs) if worded else set()
     if "#" not in text:
         return

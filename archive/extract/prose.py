@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from archive.prefilter import Hinted
+
 from .text import one_line
 from .view import RoundView
 
@@ -39,7 +41,8 @@ _TEMPLATE: Final = re.compile(
     r"|IMPORTANT: You should ONLY interact)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-_TASK_FRAME: Final = re.compile(
+_TASK_FRAME: Final = Hinted(
+    "issue|<uploaded_files>|<pr_description>|# problem",
     r"<uploaded_files>|<issue_description>|<pr_description>|^ISSUE:$|^# Problem Statement"
     r"|solve (?:the following|this) issue|fix the following issue for the repository",
     re.MULTILINE,
@@ -56,11 +59,12 @@ _ANSWER: Final = re.compile(
     re.DOTALL,
 )
 _QUOTED_ANSWER: Final = re.compile(r'"[^"\n]{1,2000}"="([^"\n]{1,2000})"')
-_FENCE: Final = re.compile(r"^ {0,8}(`{3,}|~{3,})")
-_MARKER: Final = re.compile(r"^[ \t]*(?:[-*+•▪–]|\d{1,3}[.)]|#{1,6}|>+)[ \t]+")
-_RULE: Final = re.compile(r"^[ \t]*(?:[-=*_─|+: ]{3,})$")
+_FENCE: Final = re.compile(r" {0,8}(`{3,}|~{3,})")
+_MARKER: Final = re.compile(r"[ \t]*(?:[-*+•▪–]|\d{1,3}[.)]|#{1,6}|>+)[ \t]+")
+_RULE: Final = re.compile(r"[ \t]*(?:[-=*_─|+: ]{3,})$")
 _SENTENCE_END: Final = re.compile(
-    r"[.!?][\"'”’)\]*_`]{0,3}(?=\s+[\"'“‘(\[*_`]{0,3}[A-Z0-9À-ÞЀ-Я一-鿿I])|[。！？]"
+    r"[.!?。！？](?:(?<=[。！？])"
+    r"|[\"'”’)\]*_`]{0,3}(?=\s+[\"'“‘(\[*_`]{0,3}[A-Z0-9À-ÞЀ-Я一-鿿I]))"
 )
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Dr|Mr|Ms|No|approx|incl|resp)|\d)\.$"
@@ -135,7 +139,7 @@ def strip_injected(text: str) -> str:
     """A user's message without what programs put into it."""
     if _WHOLLY_INJECTED.match(text):
         return ""
-    if match := _IDE_REQUEST.search(text):
+    if "## My request for " in text and (match := _IDE_REQUEST.search(text)):
         text = text[match.end() :]
     if "<" in text:
         text = _drop_tags(text)
@@ -192,7 +196,8 @@ def split_sentences(block: str) -> Iterator[str]:
     start = 0
     for match in _SENTENCE_END.finditer(block):
         piece = block[start : match.end()]
-        if not (_ABBREVIATED.search(piece[-12:]) or piece.count("`") % 2):
+        abbreviated = piece[-1] == "." and _ABBREVIATED.search(piece[-12:])
+        if not (abbreviated or piece.count("`") % 2):
             yield piece
             start = match.end()
     yield block[start:]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from archive.prefilter import Hinted
 from archive.record import Outcome
 
 from .action import issue_body
@@ -21,20 +22,20 @@ _EMPTY_OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 _MERE_OPENING: Final = re.compile(
-    r":$|^(?:all|both|the)? ?(?:\d+ )?(?:new )?(?:tests?|checks?|builds?"
+    r"(?:all|both|the)? ?(?:\d+ )?(?:new )?(?:tests?|checks?|builds?"
     r"|lint)(?: and \w+)? pass(?:es|ed)?"
-    r"(?: now)?\.?$|^(?:all )?(?:clean|green|good|fixed|found it)\.?$|^(?:here[’']s"
+    r"(?: now)?\.?$|(?:all )?(?:clean|green|good|fixed|found it)\.?$|(?:here[’']s"
     r"|i[’']ve successfully)\b",
     re.IGNORECASE,
 )
 _ONLY_CODE: Final = re.compile(r"`[^`\n]+`")
 _REQUEST: Final = re.compile(r"^(?:user_query|\[\[ ## \w+ ## \]\])\s*", re.MULTILINE)
-_GAVE_UP: Final = re.compile(
+_GAVE_UP: Final = Hinted(
+    "able to|i could|i can|still fail|maximum iteration|gave up|giving up|ran out of|完成",
     r"\b(?:I(?:'m| am| was) (?:unable|not able) to|I (?:could not|couldn't|cannot"
     r"|can't) (?:complete|fix|finish|make|apply|get|resolve)|(?:build|tests?|compilation) (?:is "
     r"|are )?still fail(?:s|ing)?|maximum iterations?|gave up|giving up|ran out of)\b|无法完成"
     r"|無法完成|未能完成",
-    re.IGNORECASE,
 )
 
 
@@ -94,7 +95,7 @@ def _first_line(text: str) -> str:
         for sentence in map(one_line, split_sentences(plain)):
             if not sentence or _EMPTY_OPENING.match(sentence):
                 continue
-            if not _MERE_OPENING.search(sentence):
+            if not (sentence.endswith(":") or _MERE_OPENING.match(sentence)):
                 return sentence
             opening = opening or sentence
         if opening and not any(c.isalpha() for c in opening):

@@ -12,7 +12,7 @@ from typing import Final
 _ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-Za-z]|[@-Z\\^_=>78])"
 )
-_MARKS: Final = re.compile(r"^[#>*\-\s]+|[*`]{1,3}|^\d+[.)]\s+")
+_MARK: Final = re.compile(r"[#>*\-\s]+|\d+[.)]\s+")
 _LINK: Final = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)")
 
 
@@ -36,7 +36,12 @@ def one_line(text: str) -> str:
 
 def unmarked(line: str) -> str:
     """A line of Markdown as one line of plain text."""
-    return one_line(_MARKS.sub("", _LINK.sub(r"\1", line.strip())))
+    line = line.strip()
+    if "](" in line:
+        line = _LINK.sub(r"\1", line)
+    if mark := _MARK.match(line):
+        line = line[mark.end() :]
+    return one_line(line.replace("*", "").replace("`", ""))
 
 
 def shorten(text: str, limit: int) -> str:
