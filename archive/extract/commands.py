@@ -32,15 +32,37 @@ _PREFIX_PAIRS: Final = {
     ("op", "run"): 0, ("dotenvx", "run"): 0, ("uv", "tool"): 1,
 }  # fmt: skip
 _PAIRED: Final = frozenset(name for name, _ in _PREFIX_PAIRS)
+# Managers whose `run` takes a program or a task of the project, and names that tasks have.
+_TASK_MANAGERS: Final = frozenset({"hatch", "pdm", "pixi", "rye", "uv", "poetry", "pipenv"})
+_TASK_NAMES: Final = frozenset(
+    {
+        "test", "tests", "lint", "check", "checks", "typecheck", "type-check", "types", "build",
+        "fmt", "format", "style", "cov", "coverage", "ci", "all", "unit", "integration", "verify",
+    }
+)  # fmt: skip
 _VALUE_OPTIONS: Final = frozenset(
     {
         "-u", "-n", "-e", "-w", "-p", "-C", "-k", "-s", "-g", "-I", "-L", "-P", "-d", "-W",
         "-X", "--env", "--workdir", "--group", "--extra", "--with", "--python", "--package",
         "--directory", "--project", "--filter", "--user", "--signal", "--name", "--env-file",
         "--only-group", "--cwd", "--prefix", "--network", "--volume", "-v", "--manifest-path",
-        "--max-procs",
+        "--max-procs", "-f", "--file", "--entrypoint", "--timeout", "--kill-after", "-F",
+        "--python-version", "--format",
     }
 )  # fmt: skip
+# Options of these programs that take no value, though others' take one.
+_FLAGS: Final = {
+    name: frozenset(flags.split())
+    for name, flags in {
+        "make": "-s -k -n -w -e -d -p -L -B -i -r -R -q",
+        "gmake": "-s -k -n -w -e -d -p -L -B -i -r -R -q",
+        "just": "-n -u -e -l -v", "task": "-n -s -w -p -f -v -g",
+        "rake": "-n -s -P -W -p -v -X", "npm": "-s -d -g -f -P", "pnpm": "-w -s -P -D -g",
+        "yarn": "-s -W -v", "time": "-p -v", "sudo": "-n -E -k -s", "watch": "-d -e -g",
+        "xargs": "-p",
+    }.items()
+}  # fmt: skip
+_NO_FLAGS: Final[frozenset[str]] = frozenset()
 
 
 class Invocation(NamedTuple):
@@ -90,6 +112,7 @@ def names_any(script: str, names: frozenset[str]) -> bool:
 def positional(words: Sequence[str], start: int = 1) -> list[str]:
     """The words after the program that are no options nor values of known options."""
     found: list[str] = []
+    flags = _FLAGS.get(program_name(words[0]), _NO_FLAGS)
     at = start
     while at < len(words):
         word = words[at]
@@ -97,7 +120,7 @@ def positional(words: Sequence[str], start: int = 1) -> list[str]:
             found.extend(words[at + 1 :])
             break
         if word.startswith("-") and len(word) > 1:
-            at += 2 if word in _VALUE_OPTIONS else 1
+            at += 2 if word in _VALUE_OPTIONS and word not in flags else 1
         else:
             found.append(word)
             at += 1
@@ -118,7 +141,10 @@ def _unwrap(words: tuple[str, ...]) -> tuple[str, ...]:
         if name in _PREFIXES:
             words = _after(words, 1, _PREFIXES[name])
         elif second and (name, words[second]) in _PREFIX_PAIRS:
-            words = _after(words, second + 1, _PREFIX_PAIRS[name, words[second]])
+            inner = _after(words, second + 1, _PREFIX_PAIRS[name, words[second]])
+            if name in _TASK_MANAGERS and inner and _is_task(inner[0]):
+                return (name, words[second], *inner)
+            words = inner
         elif name.startswith(_PYTHONS) and (module := _python_module(words)):
             words = module
         elif name == "find" and "-exec" in words:
@@ -130,6 +156,7 @@ def _unwrap(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def _after(words: tuple[str, ...], at: int, own: int) -> tuple[str, ...]:
     """What follows a wrapper's options and its `own` words."""
+    flags = _FLAGS.get(program_name(words[0]), _NO_FLAGS)
     while at < len(words):
         word = words[at]
         if word == "--":
@@ -138,7 +165,7 @@ def _after(words: tuple[str, ...], at: int, own: int) -> tuple[str, ...]:
         if word.startswith("-"):
             if word == "-m":
                 return ("python", *words[at:])
-            at += 2 if word in _VALUE_OPTIONS else 1
+            at += 2 if word in _VALUE_OPTIONS and word not in flags else 1
         elif _is_assignment(word):
             at += 1
         elif own:
@@ -176,6 +203,11 @@ def _inner_script(words: Sequence[str]) -> str | None:
         if not word.startswith("-"):
             return None
     return None
+
+
+def _is_task(word: str) -> bool:
+    """Whether a word is a project's task, not a program: `lint`, `test:unit`."""
+    return word in _TASK_NAMES or (":" in word and "/" not in word)
 
 
 def _is_assignment(word: str) -> bool:

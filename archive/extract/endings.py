@@ -10,7 +10,10 @@ from typing import Final
 from .commands import Invocation
 from .tool_run import ToolRun
 
-_PAGERS: Final = frozenset({"tail", "head", "cat", "tee", "less", "more", "sort", "uniq", "tr"})
+_PAGERS: Final = frozenset({"tail", "cat", "tee", "less", "more", "sort", "uniq", "tr"})
+_HEAD_LINES: Final = 10
+_CALM: Final = -(10**9)  # no exit code of any system
+_TO_FILE: Final = frozenset({">", ">>", "&>", "&>>", ">|"})
 _TROUBLE: Final = re.compile(
     r"\bERROR\b|^(?:error|fatal)\b|\bFAIL(?:ED|URE)?\b|ELIFECYCLE|Traceback \(|\*\*\* \[.*Error \d"
     r"|[Cc]ommand failed|exited with code [1-9]|npm (?:ERR!|error)|\btask failed",
@@ -34,13 +37,15 @@ _HARMLESS: Final = frozenset(
 class Ending:
     """`code` is the command's own exit code, None where it may be another command's.
 
-    `shown` says that nothing behind a pipe took from its output; `leads`, that another command
+    `calm` says that no code is written, yet none is missed: the agent's tool marks what fails.
+    `shown` says that the end of its output is there to be read; `leads`, that another command
     runs only if it succeeded.
     """
 
     code: int | None
     shown: bool
     leads: bool
+    calm: bool = False
 
     @property
     def verdict(self) -> str:
@@ -54,7 +59,9 @@ def read_ending(run: ToolRun, place: int, evidence: str) -> Ending:
     """How the command at `place` of a run's calls ended."""
     calls = run.calls
     leads = any(c.command.joiner == "&&" for c in calls[place + 1 :])
-    return Ending(_own_code(run, place, evidence), _is_shown(calls, place), leads)
+    code = _own_code(run, place, evidence)
+    calm = code == _CALM
+    return Ending(None if calm else code, _is_shown(calls, place, evidence), leads, calm)
 
 
 def sounds_bad(output: str) -> bool:
@@ -67,6 +74,8 @@ def _own_code(run: ToolRun, place: int, evidence: str) -> int | None:
     following = calls[place + 1 :]
     if following and following[0].name == "echo" and any("$?" in w for w in following[0].words):
         return _echoed_code(following[0].words, evidence)
+    if not call.command.piped and (said := _told_by_echo(following, evidence)) is not None:
+        return said
     code = run.exit_code if run.exit_code is not None else (1 if run.failed else None)
     if call.command.piped and "pipefail" not in run.script:
         return None
@@ -75,7 +84,7 @@ def _own_code(run: ToolRun, place: int, evidence: str) -> int | None:
         return None
     if code is None:
         # An agent that marks errors and marked none: the script ended well.
-        return 0 if run.tool == "bash" and not sounds_bad(evidence) else None
+        return _CALM if run.tool == "bash" and not sounds_bad(evidence) else None
     if code == 0:
         return 0
     # A failure is this command's if nothing in front of it could have ended the script.
@@ -90,12 +99,41 @@ def _echoed_code(words: Sequence[str], evidence: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _is_shown(calls: Sequence[Invocation], place: int) -> bool:
-    if not calls[place].command.piped:
+def _told_by_echo(following: Sequence[Invocation], evidence: str) -> int | None:
+    """0 or 1 by what `&& echo OK` or `|| echo BAD` behind the command printed or did not."""
+    lines: list[str] = []
+    for call in following[:2]:
+        if call.name != "echo" or call.command.joiner not in ("&&", "||"):
+            break
+        words = " ".join(w for w in call.words[1:] if w not in ("-e", "-n")).strip()
+        if not words or "$" in words or "`" in words or call.command.redirects:
+            break
+        lines = lines or [line.strip() for line in evidence.rstrip().split("\n")[-50:]]
+        if words in lines:
+            return 0 if call.command.joiner == "&&" else 1
+        if call.command.joiner == "||" and call is following[-1]:
+            return 0
+    return None
+
+
+def _is_shown(calls: Sequence[Invocation], place: int, evidence: str) -> bool:
+    command = calls[place].command
+    if any(r.operator in _TO_FILE and r.target != "/dev/null" for r in command.redirects):
+        return False
+    if not command.piped:
         return True
     for call in calls[place + 1 :]:
         if call.command.joiner not in ("|", "|&"):
             break
-        if call.name not in _PAGERS:
+        if call.name == "head":
+            if evidence.count("\n") + 1 >= _lines_of(call.words):
+                return False
+        elif call.name not in _PAGERS:
             return False
     return True
+
+
+def _lines_of(words: Sequence[str]) -> int:
+    """How many lines a `head` lets through."""
+    number = next((w.lstrip("-n") for w in words[1:] if w.lstrip("-n").isdecimal()), "")
+    return int(number[:6]) if number else _HEAD_LINES

@@ -9,6 +9,7 @@ from typing import Final
 from archive.record import CheckKind
 
 from .commands import positional, program_name
+from .sessions import SESSION_RUNNERS, named_sessions
 
 # Runner → words that introduce a task's name.
 _RUNNERS: Final[dict[str, frozenset[str]]] = {
@@ -18,12 +19,17 @@ _RUNNERS: Final[dict[str, frozenset[str]]] = {
         "mise": "run r", "npm": "run run-script", "pnpm": "run", "yarn": "run workspace",
         "bun": "run", "deno": "task", "composer": "run run-script", "turbo": "run", "nx": "run",
         "lerna": "run", "rush": "", "moon": "run", "earthly": "", "hatch": "run", "pdm": "run",
-        "poe": "", "nox": "", "tox": "", "grunt": "", "gulp": "", "mage": "", "bazelisk": "",
+        "poe": "", "nox": "", "tox": "", "pixi": "run", "rye": "run", "uv": "run",
+        "poetry": "run", "pipenv": "run", "grunt": "", "gulp": "", "mage": "", "bazelisk": "",
         "cargo": "make xtask", "docker-compose": "up", "act": "", "dagger": "call", "ant": "",
         "lefthook": "run", "husky": "", "wireit": "", "lage": "", "devbox": "run", "nix": "run",
     }.items()
 }  # fmt: skip
 RUNNER_NAMES: Final = frozenset(_RUNNERS)
+_VERB_ONLY: Final = frozenset(
+    {"hatch", "pdm", "cargo", "nix", "bun", "docker-compose", "pixi", "rye", "uv", "poetry",
+     "pipenv"}
+)  # fmt: skip
 _NO_TASKS: Final = frozenset(
     {
         "install", "i", "ci", "add", "remove", "view", "info", "outdated", "publish", "login",
@@ -71,12 +77,14 @@ def tasks_of(words: Sequence[str]) -> list[str] | None:
         return _script_task(words)
     if "--version" in words or "-n" in words[:2] or "--dry-run" in words:
         return None
+    if name in SESSION_RUNNERS:
+        return named_sessions(name, words)
     tasks = [w for w in positional(words) if "=" not in w]
     if tasks and tasks[0] in verbs:
         tasks = tasks[1:]
         if words[1:2] == ("workspace",):
             tasks = tasks[1:]
-    elif name in ("hatch", "pdm", "cargo", "nix", "bun", "docker-compose"):
+    elif name in _VERB_ONLY:
         return None
     if tasks and tasks[0] in _NO_TASKS and name in _MANAGERS:
         return None

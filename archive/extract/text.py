@@ -15,10 +15,17 @@ _ESCAPES: Final = re.compile(
 _MARK: Final = re.compile(r"[#>*\-\s]+|\d+[.)]\s+")
 _LINK: Final = re.compile(r"\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)")
 
+_WIPED: Final = re.compile(
+    r"^[^\n\r]*(?:\x1b\[(?:[01]?G|\d{2,4}D)\x1b\[[02]?K|\x1b\[2K\x1b\[[01]?G)", re.MULTILINE
+)
+"""What a spinner showed before it went back to the first column and wiped the line."""
+
 
 def clean_terminal(text: str) -> str:
     """`text` without escape sequences, progress bars, backspaces and byte order marks."""
     if "\x1b" in text:
+        if "G\x1b[" in text or "D\x1b[" in text or "\x1b[2K\x1b[" in text:
+            text = _WIPED.sub("", text)
         text = _ESCAPES.sub("", text)
     if "\r" in text:
         text = text.replace("\r\n", "\n")

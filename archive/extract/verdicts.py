@@ -70,6 +70,7 @@ def _checks_of(run: ToolRun, logs: dict[str, CheckTool]) -> list[Check]:
     found: list[Check] = []
     led: list[Check] = []
     rest, stopped = evidence, False
+    alone = sum(_is_check(call) for call in calls) == 1
     for place, call in enumerate(calls):
         if call.command.joiner != "&&":
             rest, stopped = evidence, False
@@ -77,7 +78,9 @@ def _checks_of(run: ToolRun, logs: dict[str, CheckTool]) -> list[Check]:
         if stopped:
             checks = list(_judge_stopped(call, rest))
         else:
-            checks = list(_judge_call(run, place, ending, evidence, logs))
+            checks = list(_judge_call(run, place, ending, evidence, logs, alone=alone))
+            if not checks and ending.leads and not call.command.piped:
+                checks = list(_led_on(calls, place, evidence))
         if not call.command.piped and any(c.result not in ("pass", "skip") for c in checks):
             for tool in match_tools(call.words):
                 rest, stopped = without_failures(tool, rest), True
@@ -96,8 +99,29 @@ def _worth_a_look(calls: Sequence[Invocation], logs: dict[str, CheckTool]) -> bo
     )
 
 
+def _is_check(call: Invocation) -> bool:
+    return tasks_of(call.words) is not None or next(match_tools(call.words), None) is not None
+
+
+def _led_on(calls: Sequence[Invocation], place: int, evidence: str) -> Iterator[Check]:
+    """A silent check succeeded if what stands behind its `&&` has something to say."""
+    following = calls[place + 1]
+    if following.command.joiner == "&&" and any(
+        judge(tool, evidence) for tool in match_tools(following.words)
+    ):
+        for tool in match_tools(calls[place].words):
+            if tool.silent:
+                yield Check(tool.kind, tool.name, "pass")
+
+
 def _judge_call(
-    run: ToolRun, place: int, ending: Ending, evidence: str, logs: dict[str, CheckTool]
+    run: ToolRun,
+    place: int,
+    ending: Ending,
+    evidence: str,
+    logs: dict[str, CheckTool],
+    *,
+    alone: bool,
 ) -> Iterator[Check]:
     call = run.calls[place]
     tools = list(match_tools(call.words))
@@ -105,14 +129,15 @@ def _judge_call(
         for redirect in call.command.redirects:
             if redirect.operator in (">", "&>", ">>", "&>>"):
                 logs[redirect.target] = tool
-        if result := judge(tool, evidence) or _by_exit(tool, ending, run, evidence):
+        result = judge(tool, evidence, own=alone, whole=ending.shown)
+        if result := result or _by_exit(tool, ending, run, evidence):
             yield Check(tool.kind, tool.name, result)
             yield from also_ran(tool, call.words, result)
     if not tools and (tasks := tasks_of(call.words)) is not None:
         yield from judge_tasks(tasks, call, ending, run, evidence)
     if logs and call.name in _VIEWERS:
         for word in call.words[1:]:
-            if (logged := logs.get(word)) and (result := judge(logged, evidence)):
+            if (logged := logs.get(word)) and (result := judge(logged, evidence, own=True)):
                 yield Check(logged.kind, logged.name, result)
 
 
@@ -126,7 +151,7 @@ def _judge_stopped(call: Invocation, rest: str) -> Iterator[Check]:
 def _by_exit(tool: CheckTool, ending: Ending, run: ToolRun, evidence: str) -> str:
     if ending.code is not None:
         return ending.verdict
-    quiet = ending.shown and not evidence.strip()
+    quiet = ending.calm or (ending.shown and not evidence.strip())
     if quiet and (tool.silent or (tool.kind == "build" and not run.failed)):
         return "pass"
     return ""

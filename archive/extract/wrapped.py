@@ -13,6 +13,7 @@ from .checks import TOOLS, judge
 from .commands import Invocation, invocations, program_name
 from .endings import Ending, sounds_bad
 from .runners import named_kind, strip_prefixes
+from .sessions import SESSION_RUNNERS, session_results
 from .shell import parse_script
 from .tool_run import ToolRun
 
@@ -21,12 +22,21 @@ _ECHOED: Final = re.compile(
     r"|task: \[[\w:.-]{1,40}\]) ?(\S[^\n]{1,400})$",
     re.MULTILINE,
 )
+# A task that its name calls one of these, though it is the other that it runs.
+_TWINS: Final[dict[CheckKind, CheckKind]] = {"lint": "vet", "vet": "lint"}
+_TESTED: Final = ("py", "test", "cov", "3.", "django")
+_GOOD: Final = re.compile(
+    r"\b(?:pass(?:ed|ing|es)?|ok|success\w*|succeeded|clean|done|built|complete[d]?|finished"
+    r"|0 (?:errors|failures|failed|issues|problems|warnings)"
+    r"|no (?:errors|failures|issues|problems|warnings)|up[- ]to[- ]date)\b|[✓✔]",
+    re.IGNORECASE,
+)
 # Tools whose output is too plain to be recognised without their command.
 _ECHO_ONLY: Final = frozenset(
     {
         "go vet", "go build", "cargo check", "cargo build", "cargo fmt", "mix compile", "isort",
         "yamllint", "staticcheck", "stylelint", "bats", "ktlint", "gradle build", "mvn build",
-        "dotnet format", "bun test", "playwright", "sbt", "tox", "nox", "cmake", "cargo clippy",
+        "dotnet format", "bun test", "playwright", "sbt", "gofmt", "cmake", "cargo clippy",
         "deno test", "flutter analyze", "ava", "gradle", "mix format",
     }
 )  # fmt: skip
@@ -41,12 +51,19 @@ def judge_tasks(
     for check in _by_echo(call, ending, run, text):
         kinds.add(check.kind)
         yield check
+    echoed = bool(kinds)
     for check in _by_summary(text, frozenset(kinds)):
         kinds.add(check.kind)
         yield check
+    if call.name in SESSION_RUNNERS:
+        for check in _by_session(tasks, call.name, text, frozenset(kinds)):
+            kinds.add(check.kind)
+            yield check
     for task in tasks:
         kind = named_kind(task)
-        if kind is not None and kind not in kinds and (result := _by_name(ending, run, text)):
+        if kind is None or kind in kinds or (echoed and _TWINS.get(kind) in kinds):
+            continue
+        if result := _by_name(ending, run, text):
             kinds.add(kind)
             yield Check(kind, f"{call.name} {task}".strip(), result)
 
@@ -55,10 +72,11 @@ def _by_echo(call: Invocation, ending: Ending, run: ToolRun, text: str) -> Itera
     echoed = list(_echoed_calls(call, text))
     for words in echoed:
         for tool in match_tools(words):
-            result = judge(tool, text)
+            result = judge(tool, text, own=len(echoed) == 1, whole=ending.shown)
             if not result and (ending.code == 0 or len(echoed) == 1):
                 result = ending.verdict
-            if not result and tool.silent and not run.failed and not sounds_bad(text):
+            quiet = tool.silent and ending.shown and not run.failed
+            if not result and quiet and not sounds_bad(text):
                 result = "pass"
             if result:
                 yield Check(tool.kind, tool.name, result)
@@ -73,14 +91,31 @@ def _by_summary(text: str, known: frozenset[CheckKind]) -> Iterator[Check]:
             yield Check(tool.kind, tool.name, result)
 
 
+def _by_session(
+    tasks: Sequence[str], name: str, text: str, known: frozenset[CheckKind]
+) -> Iterator[Check]:
+    """The worst end of the environments of each kind that nothing else told about."""
+    worst: dict[CheckKind, str] = {}
+    for session, result in session_results(tasks, text).items():
+        kind = named_kind(session) or ("test" if session.startswith(_TESTED) else None)
+        if kind is not None and kind not in known and worst.get(kind) != "fail":
+            worst[kind] = result
+    for kind, result in worst.items():
+        yield Check(kind, name, result)
+
+
 def _by_name(ending: Ending, run: ToolRun, text: str) -> str:
     if ending.code is not None:
         return ending.verdict
     if run.failed:
         return ""
+    if ending.calm:
+        return "pass"
     if sounds_bad(text):
         return "fail"
-    return "pass" if ending.shown and text.strip() else ""
+    said = _ECHOED.sub("", text).strip()
+    good = said and _GOOD.search(said) if said or not text.strip() else text
+    return "pass" if ending.shown and good else ""
 
 
 def _echoed_calls(call: Invocation, text: str) -> Iterator[tuple[str, ...]]:

@@ -27,6 +27,13 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
             r"|^Test Suite Passed",
         ),
         ("skip", r"\[no test files\]|^[ \t]*--- SKIP: "),
+        own=(
+            ("fail", GO_LINE + r"|^stat .*: directory not found|^# [\w./-]+$|^no required module"),
+            (
+                "fail",
+                r"^go: (?!downloading|finding|extracting|added|upgraded)|^package \S+ is not in",
+            ),
+        ),
     ),
     tool(
         "go vet",
@@ -46,6 +53,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
         ("fail", r"^level=error|^ERRO |^Error: can't load config"),
         ("lines", GO_LINE + r".*\(\w+\)$"),
         silent=True,
+        own=(("fail", r"^Error: |^level=fatal|^FATA"),),
     ),
     tool(
         "staticcheck",
@@ -60,20 +68,32 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
         "build",
         "go build, go install",
         "# |.go:",
-        ("fail", r"^# [\w./-]+|" + GO_LINE + r"|^go: "),
+        ("fail", r"^# [\w./-]+|" + GO_LINE + r"|^go: (?!downloading|finding|extracting|added)"),
         silent=True,
+    ),
+    tool(
+        "gofmt",
+        "lint",
+        "gofmt, gofumpt, goimports",
+        ".go",
+        ("lines", r"^\S+\.go$"),
+        ("fail", r"^diff |" + GO_LINE),
+        silent=True,
+        needs="-l -d",
+        unless="-w",
     ),
     tool(
         "cargo test",
         "test",
         "cargo test, cargo nextest run, cargo t",
-        "test result: |could not compile|error: test failed|Summary [|error[E",
+        "test result: |could not compile|error: test failed|Summary [|error[E|t failed:|s failed:",
         (
             "fail",
-            r"^test result: FAILED|^error: (?:test failed|could not compile|doctest failed)"
-            r"|^error\[E\d+\]|^ +Summary \[.*\b[1-9]\d* failed",
+            r"^test result: FAILED|^error: (?:test failed|could not compile|doctest failed"
+            r"|\d+ targets? failed)|^error\[E\d+\]|^ +Summary \[.*\b[1-9]\d* failed",
         ),
         ("pass", r"^test result: ok\.|^ +Summary \[.*\b\d+ passed"),
+        own=(("fail", r"^test \S+.* \.\.\. FAILED$|^---- \S+ stdout ----$|^error: |^ +FAIL \["),),
     ),
     tool(
         "cargo clippy",
@@ -92,6 +112,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
         ("fail", r"^Diff in "),
         silent=True,
         needs="--check",
+        own=(("fail", r"^[+-]|^error"),),
     ),
     tool(
         "cargo check",

@@ -15,6 +15,7 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         ("fail", r"^\d+% tests passed, [1-9]\d* tests? failed|^Fail: +[1-9]"),
         ("skip", r"^No tests were found"),
         ("pass", r"^100% tests passed|^Fail: +0$"),
+        own=(("fail", r"^The following tests FAILED:|^Errors while running CTest|\*\*\*Failed"),),
     ),
     tool(
         "cmake",
@@ -40,6 +41,7 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         "In |SC",
         ("lines", r"^In \S+ line \d+:$|^[^\s:]+:\d+:\d+: (?:note|warning|error|style): .*\[SC"),
         silent=True,
+        own=(("fail", r"^ *\^-+\^? SC\d+|shellcheck\.net/wiki/SC\d|\"code\":\d{4}"),),
     ),
     tool(
         "pre-commit",

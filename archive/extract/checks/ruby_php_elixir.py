@@ -15,6 +15,7 @@ RUBY_PHP_ELIXIR: Final[tuple[CheckTool, ...]] = (
         ("fail", r"^\d+ examples?, (?:[1-9]\d* failures?|0 failures, .*\d+ errors? occurred)"),
         ("skip", r"^0 examples, 0 failures"),
         ("pass", r"^\d+ examples?, 0 failures"),
+        own=(("fail", r"^rspec \./\S|^Failures:$|^An error occurred while loading"),),
     ),
     tool(
         "minitest",
@@ -32,6 +33,7 @@ RUBY_PHP_ELIXIR: Final[tuple[CheckTool, ...]] = (
         ("count", r"\b([1-9]\d*) offenses? detected"),
         ("pass", r"no offenses detected"),
         silent=True,
+        own=(("lines", r"^(?:\S+:\d+:\d+: )?[CWEFR]: +(?:\d+: +\d+: )?\S|^Error: "),),
     ),
     tool(
         "phpunit",
@@ -40,11 +42,16 @@ RUBY_PHP_ELIXIR: Final[tuple[CheckTool, ...]] = (
         "FAILURES!|ERRORS!|OK (|OK, but|Tests: |No tests executed",
         (
             "fail",
-            r"^(?:FAILURES|ERRORS)!"
+            r"^(?:FAILURES|ERRORS)!|^Tests: \d+, Assertions: \d+,.* (?:Errors|Failures): [1-9]"
             r"|^ *Tests: +(?:\d+ [a-z]+, ){0,9}[1-9]\d* failed\b.* assertions?\)",
         ),
-        ("pass", r"^OK \(|^OK, but |^ *Tests: +(?:\d+ [a-z]+, ){0,9}\d+ passed\b.* assertions?\)"),
+        (
+            "pass",
+            r"^OK \(|^OK, but |^Tests: \d+, Assertions: \d+"
+            r"|^ *Tests: +(?:\d+ [a-z]+, ){0,9}\d+ passed\b.* assertions?\)",
+        ),
         ("skip", r"^No tests executed"),
+        own=(("fail", r"^There (?:was|were) \d+ (?:failure|error)s?:|^PHP Fatal error"),),
     ),
     tool(
         "phpstan",
@@ -59,12 +66,13 @@ RUBY_PHP_ELIXIR: Final[tuple[CheckTool, ...]] = (
         "mix test",
         "test",
         "mix test",
-        " failure",
+        " failure|== Compilation error|** (|no test was executed",
         (
             "fail",
             r"^(?:\d+ (?:doctests?|propert(?:y|ies)), ){0,9}\d+ tests?, [1-9]\d* failures?"
             r"|^\*\* \(\w*Error\)|^== Compilation error",
         ),
+        ("skip", r"no test was executed|^(\d+) tests?, 0 failures(?: \(|, )\1 excluded"),
         ("pass", r"^(?:\d+ (?:doctests?|propert(?:y|ies)), ){0,9}\d+ tests?, 0 failures"),
     ),
     tool(

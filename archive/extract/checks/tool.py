@@ -4,8 +4,9 @@ To teach another tool, add an entry to the table of its language. A rule's patte
 by line in the output; the first rule of a tool that matches decides, so failures stand before
 passes. `count` rules say "N issues" from a number in the last match, `lines` from the number of
 matches. `needles` are plain strings one of which is in every output of the tool: they keep the
-patterns off other output. All patterns are linear: no quantifier can match what its neighbour
-matches too.
+patterns off other output. `own` rules read fragments too plain to prove which tool printed them:
+they are tried last, and only on the output of a call that ran this tool and no other. All patterns
+are linear: no quantifier can match what its neighbour matches too.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class CheckTool:
     silent: bool = False
     needs: frozenset[str] = frozenset()
     unless: frozenset[str] = frozenset()
+    own: tuple[Rule, ...] = ()
 
 
 def tool(
@@ -54,31 +56,46 @@ def tool(
     silent: bool = False,
     needs: str = "",
     unless: str = "",
+    own: tuple[tuple[Outcome, str], ...] = (),
 ) -> CheckTool:
     """A table entry; `starts` are separated by commas, `needles` by bars, options by blanks."""
-    compiled = tuple(Rule(outcome, re.compile(text, re.MULTILINE)) for outcome, text in rules)
     return CheckTool(
         name,
         kind,
         tuple(s.strip() for s in starts.split(",")),
         tuple(n for n in needles.split("|") if n),
-        compiled,
+        _compiled(rules),
         silent,
         frozenset(needs.split()),
         frozenset(unless.split()),
+        _compiled(own),
     )
 
 
-def judge(tool: CheckTool, evidence: str) -> str:
-    """pass, fail, skip or "N issues" by the tool's own words, or nothing."""
+def _compiled(rules: tuple[tuple[Outcome, str], ...]) -> tuple[Rule, ...]:
+    return tuple(Rule(outcome, re.compile(text, re.MULTILINE)) for outcome, text in rules)
+
+
+def judge(tool: CheckTool, evidence: str, *, own: bool = False, whole: bool = True) -> str:
+    """pass, fail, skip or "N issues" by the tool's own words, or nothing.
+
+    `own` says that nothing but this tool can have printed `evidence`, `whole` that its end is
+    there: a fragment of another output proves no pass.
+    """
     for needle in tool.needles:
         if needle in evidence:
-            return _by_rules(tool, evidence)
-    return ""
+            result = _by_rules(tool.rules, evidence)
+            break
+    else:
+        result = ""
+    if result or not own:
+        return result
+    result = _by_rules(tool.own, evidence)
+    return result if whole or result != "pass" else ""
 
 
-def _by_rules(tool: CheckTool, evidence: str) -> str:
-    for rule in tool.rules:
+def _by_rules(rules: tuple[Rule, ...], evidence: str) -> str:
+    for rule in rules:
         if rule.outcome == "count":
             last = None
             for last in rule.pattern.finditer(evidence):  # noqa: B007

@@ -92,12 +92,6 @@ OTHERS = [
         ("test", "tox", "fail"),
     ),
     ("nox -s tests", "nox > Session tests was successful.", None, ("test", "nox", "pass")),
-    (
-        "nox",
-        "nox > Session tests was successful.\nnox > Session lint failed.",
-        1,
-        ("test", "nox", "fail"),
-    ),
     ("ruff check .", "All checks passed!", None, ("lint", "ruff", "pass")),
     (
         "ruff check src",
