@@ -156,7 +156,7 @@ CUES: Final[tuple[Cue, ...]] = (
          r"|are|was|were) pre-existing\b|\bpre-existing (?:issue|failure|problem|bug|error)"
          r"|\bnot covered by\b|\bmanually (?:verify|test|check|run|update)\b"),
     _cue("todo", "en", "user", "any",
-         "ll |later|next time|follow|another pr|separate pr",
+         "ill |ll |later|next time|follow|another pr|separate pr",
          r"\bI[’']?ll (?:follow up|do (?:it|that|this) later|handle|take care)\b|\b(?:later"
          r"|next time|in a follow[- ]?up|another PR|separate PR)\b.{0,60}\b(?:we|I|let[’']?s)\b"
          r"|\b(?:we|I|let[’']?s)\b.{0,60}\b(?:later|in a follow[- ]?up|another PR|separate PR)\b"),
