@@ -46,16 +46,19 @@ def projection_digest(logical_id: str, source_message_count: int, elements: byte
     return hash_parts(logical_id.encode(), source_message_count.to_bytes(8, "big"), elements)
 
 
-def element(source_index: int, block_indices: Iterable[int], message: bytes) -> bytes:
-    """One kept message as the digest and the file hold it; `message` is canonical already."""
-    indices = b",".join([b"%d" % index for index in block_indices])
-    parts = (source_index, indices, message)
-    return b'{"source_index":%d,"block_indices":[%b],"message":%b}' % parts
+def array(elements: Iterable[tuple[int, Iterable[int], bytes]]) -> bytes:
+    """The JSON array of kept messages, as the digest and the file hold it.
 
-
-def array(elements: Iterable[bytes]) -> bytes:
-    """The JSON array of `elements`."""
-    return b"".join((b"[", b",".join(elements), b"]"))
+    Each is its source index, its block indices and its message, canonical already.
+    """
+    pieces = [b"["]
+    for index, blocks, message in elements:
+        comma = b"," if len(pieces) > 1 else b""
+        indices = b",".join([b"%d" % block for block in blocks])
+        head = b'%b{"source_index":%d,"block_indices":[%b],"message":' % (comma, index, indices)
+        pieces += (head, message, b"}")
+    pieces.append(b"]")
+    return b"".join(pieces)
 
 
 def encode(value: Any, *, floats: bool = True) -> bytes:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
 CREDENTIAL_MARKS: Final = (
     "password",
     "passwd",
@@ -32,11 +34,9 @@ CREDENTIAL_MARKS: Final = (
 )
 """Text is credential-like when it contains one of these, ASCII letters in either case."""
 
-# Eight of the marks in one pass: a byte is compared only where there is a k.
-_WITH_K: Final = re.compile(
-    rb"k(?:ey(?:(?<=api_key)|(?<=apikey)|(?<=api-key)|(?<=private key))"
-    rb"|en(?:(?<=access_token)|(?<=refresh_token))"
-    rb"|-(?<=sk-)|ia(?<=akia))"
+# Leftmost matching is the kind that a vectorised search serves: a tenth of one search a mark.
+_MARKS: Final = BytesAhoCorasick(
+    [mark.encode() for mark in CREDENTIAL_MARKS], matchkind=MatchKind.LeftmostFirst
 )
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
@@ -93,18 +93,7 @@ def disclosure_of(value: Any) -> Disclosure | None:
 
 def is_credential_like(text: bytes) -> bool:
     """Whether the UTF-8 `text` contains one of `CREDENTIAL_MARKS`."""
-    # Written out, for speed on many short texts; a test holds it against CREDENTIAL_MARKS.
-    low = text.lower()
-    return (
-        b"secret" in low
-        or b"authorization" in low
-        or b"bearer " in low
-        or b"xoxb-" in low
-        or b"eyjh" in low
-        or (b"passw" in low and (b"password" in low or b"passwd" in low))
-        or (b"_" in low and (b"ghp_" in low or b"github_pat_" in low))
-        or _WITH_K.search(low) is not None
-    )
+    return bool(_MARKS.find_matches_as_indexes(text.lower()))
 
 
 def identifier(value: Any) -> str | None:

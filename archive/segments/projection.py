@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .budget import plain_text, utf8_size
-from .canonical import WideInteger, array, element, encode, hash_parts, nesting, parse
+from .canonical import WideInteger, array, encode, hash_parts, nesting, parse
 from .canonical import projection_digest as digest_of
 from .disclosure import is_credential_like
 from .errors import SegmentInvalid
@@ -146,7 +146,7 @@ def _render_all(
         archived, floats = _render(choice, screen)
         kept.append(archived)
         text = encode(archived.message, floats=floats)
-        parts.append(element(archived.source_index, archived.block_indices, text))
+        parts.append((archived.source_index, archived.block_indices, text))
     elements = array(parts)
     if len(elements) > MAX_SEGMENT_BYTES:
         raise SegmentInvalid(f"the kept messages exceed {MAX_SEGMENT_BYTES} bytes of JSON")

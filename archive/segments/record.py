@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from .canonical import (
     FloatSpelling,
     array,
-    element,
     encode,
     encode_exact,
     parse,
@@ -152,7 +151,7 @@ def _live_as_spelled(shape: Shape, body: Live) -> Record:
 
     for spelling in (spell_float, spell_float_as_ryu):
         elements = array(
-            element(one.source_index, one.block_indices, encode_exact(one.message, spelling))
+            (one.source_index, one.block_indices, encode_exact(one.message, spelling))
             for one in body.messages
         )
         if _digest(shape, body, elements) == shape.digest:

@@ -77,7 +77,7 @@ async def seal_row(bench: Bench) -> Row:
         return watch.seconds * 1e3
 
     measured, written = await interleaved(ours, floor, runs=9)
-    note = "the screen reads each byte about five times: it alone takes some 6 ms a MB"
+    note = "floor: one fsynced write"
     return Row("segments: seal 1 MB", "ms", measured, written, at_most=3, note=note)
 
 
