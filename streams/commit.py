@@ -29,7 +29,7 @@ from .errors import (
     TooMuchContention,
 )
 from .failures import error_code
-from .forced import Read, force, refusal
+from .forced import Read, force, refusal, snapshot
 from .keys import Keys
 from .lease import Guard
 from .memory import read_memory
@@ -47,13 +47,13 @@ _RECONNECT: Final = Backoff(base_s=0.05, cap_s=1.0)
 class CommitPolicy:
     """How often a commit is tried again: after a lost race, and to learn an unknown outcome.
 
-    `overdraft` is the share of `maxmemory` by which a guarded commit may exceed it: what comes
-    from the inbox takes little more memory in its log, and only from there can it be freed.
+    `overdraft` is by how many bytes a guarded commit may exceed `maxmemory`: what comes from the
+    inbox takes little more memory in its log, and only from there can it be freed.
     """
 
     contention_attempts: int = 200
     recovery_attempts: int = 8
-    overdraft: float = 0.0
+    overdraft: int = 0
 
 
 class Committer:
@@ -201,14 +201,12 @@ class Committer:
     async def _confirm_foreign(self, stream: str) -> str | None:
         """Why the log of `stream` is not as its head says, by one snapshot; None when it is."""
         keys = self._keys
-        packet: list[Command] = [
-            ("MULTI",),
+        looks: list[Command] = [
             ("GET", keys.head(stream)),
             ("HMGET", keys.state(stream), *_KNOWN),
             ("XLEN", keys.log(stream)),
-            ("EXEC",),
         ]
-        executed = checked((await self._wire.exchange(packet))[-1])
+        executed = await snapshot(self._wire, looks)
         if executed is None:
             return None  # what was watched has moved meanwhile: that alone explains it
         raw, state, length = executed
@@ -257,7 +255,7 @@ class Committer:
 
     async def _may_overdraw(self) -> bool:
         memory = await read_memory(self._wire)
-        return 0 < memory.share < 1 + self._policy.overdraft
+        return memory.limit > 0 and memory.used < memory.limit + self._policy.overdraft
 
     def _reads(self, writes: Sequence[StreamWrite], batch: Batch, guard: Guard) -> list[Read]:
         """What this attempt was planned on, in place of the WATCH."""

@@ -92,7 +92,7 @@ class FeedGroup:
         (reply,) = await self._wire.exchange([create])
         if isinstance(reply, OutOfMemoryError):
             # Without its group nothing is archived, so nothing could ever be freed.
-            (reply,) = await force(self._wire, [], [create]) or ()
+            reply = (await force(self._wire, [], [create]) or [reply])[0]
         if error_code(reply) == "BUSYGROUP":
             return False
         checked(reply)

@@ -1,8 +1,9 @@
 """Transactions that Redis lets through at `maxmemory`.
 
-There it refuses every command inside MULTI. A script passes whose first write is one that takes no
-memory, with whatever follows. WATCH compares by touch, the script by value: what was read before
-must still read the same. It runs whole or not at all but for single commands that fail, as EXEC.
+There it refuses every command inside MULTI, reads too. A script passes that only reads, or whose
+first write is one that takes no memory, with whatever follows. WATCH compares by touch, the script
+by value: what was read before must still read the same. It runs whole or not at all but for single
+commands that fail, as EXEC.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from .wire import Argument, Command, Reply, Wire, checked, exec_replies
 Read = tuple[Command, Reply]
 """A command that reads one key, and what it answered."""
 
-# No shebang: Redis 7 would refuse the whole script. The first write deletes nothing; it opens
-# the door for those that follow.
-_FORCE: Final = """
+# No shebang: Redis 7 would refuse the whole script.
+_COMMAND: Final = """
 local place = 0
 local function take()
   place = place + 1
@@ -32,6 +32,21 @@ local function command()
   for i = 1, tonumber(take()) do words[i] = take() end
   return words
 end
+"""
+
+_LOOK: Final = (
+    _COMMAND
+    + """
+local replies = {}
+for i = 1, tonumber(take()) do replies[i] = redis.pcall(unpack(command())) end
+return replies
+"""
+)
+
+# The first write deletes nothing; it opens the door for those that follow.
+_FORCE: Final = (
+    _COMMAND
+    + """
 local function told(reply)
   if type(reply) == 'table' then
     if reply.err then return '!' end
@@ -54,9 +69,10 @@ local replies = {}
 for i = 1, tonumber(take()) do replies[i] = redis.pcall(unpack(command())) end
 return replies
 """
+)
 
 _MOST_WORDS: Final = 7_000  # Lua's stack holds 8,000
-_SECOND_IS_KEY: Final = frozenset({"XGROUP"})
+_SECOND_IS_KEY: Final = frozenset({"XGROUP", "XINFO"})
 
 
 async def execute(
@@ -90,18 +106,44 @@ async def force(
     words = [*map(len, commands), *(len(command) for command, _ in reads)]
     if max(words) > _MOST_WORDS:
         raise StoreFull("Redis is out of memory, and a command is too long for a script")
-    keys = dict.fromkeys(map(_key, [*commands, *(command for command, _ in reads)]))
     arguments: list[Argument] = [len(reads)]
     for command, reply in reads:
         arguments += [len(command), *command, _told(reply)]
-    arguments.append(len(commands))
-    for command in commands:
-        arguments += [len(command), *command]
-    (result,) = await wire.exchange([("EVAL", _FORCE, len(keys), *keys, *arguments)])
+    named = [*commands, *(command for command, _ in reads)]
+    return await _run(wire, _FORCE, named, [*arguments, *_listed(commands)])
+
+
+async def snapshot(wire: Wire, commands: Sequence[Command]) -> list[Reply] | None:
+    """What `commands`, which only read, answer at one moment; single replies may be errors.
+
+    None when `wire` watches a key that has changed. Raises `StoreUnavailable`.
+    """
+    replies = await wire.exchange([("MULTI",), *commands, ("EXEC",)])
+    if not isinstance(replies[-1], ExecAbortError):
+        executed: list[Reply] | None = checked(replies[-1])
+        return executed
+    failure = refusal(replies)
+    if not isinstance(failure, StoreFull):
+        raise failure
+    return await _run(wire, _LOOK, commands, _listed(commands))
+
+
+async def _run(
+    wire: Wire, script: str, commands: Sequence[Command], arguments: Sequence[Argument]
+) -> list[Reply] | None:
+    """Run `script` on the keys of `commands`; its replies, None where it returns nothing."""
+    keys = dict.fromkeys(map(_key, commands))
+    (result,) = await wire.exchange([("EVAL", script, len(keys), *keys, *arguments)])
     if isinstance(result, NoPermissionError):
         raise StoreFull("Redis is out of memory, and its user lacks +eval, which relief needs")
     replies: list[Reply] | None = checked(result)
     return replies
+
+
+def _listed(commands: Sequence[Command]) -> list[Argument]:
+    """Commands as the scripts take them: how many, and for each how many words."""
+    words = [word for command in commands for word in (len(command), *command)]
+    return [len(commands), *words]
 
 
 def refusal(replies: Sequence[Reply]) -> AresError:

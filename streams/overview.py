@@ -1,6 +1,6 @@
 """What a tenant's streams look like from outside: heads, sizes, how far each is archived.
 
-Facts of one stream come from one MULTI, so they belong to one moment and agree with each other.
+Facts of one stream come from one transaction: they belong to one moment and agree with each other.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .errors import StreamNotFound
+from .forced import snapshot
 from .keys import Keys
 from .plan import Head
 from .state import StreamState, read_command
@@ -60,15 +61,15 @@ class Overview:
     async def tenant(self) -> TenantFacts:
         """Counts of the tenant."""
         keys = self._keys
-        counts = await self._wires.transaction(
-            [
-                ("XLEN", keys.inbox),
-                ("XLEN", keys.feed),
-                ("XLEN", keys.dead),
-                ("ZCARD", keys.streams),
-            ]
-        )
-        return TenantFacts(*(int(count) for count in counts))
+        looks: list[Command] = [
+            ("XLEN", keys.inbox),
+            ("XLEN", keys.feed),
+            ("XLEN", keys.dead),
+            ("ZCARD", keys.streams),
+        ]
+        async with self._wires.borrow() as wire:
+            counts = await snapshot(wire, looks) or ()
+        return TenantFacts(*(int(checked(count)) for count in counts))
 
     async def streams(self, *, limit: int = 0) -> AsyncIterator[StreamLook]:
         """Every stream, or the first `limit` of them; the one written last comes first."""
@@ -90,10 +91,10 @@ class Overview:
         looks = [command for stream in streams for command in self._commands(stream)]
         width = len(looks) // len(streams)
         async with self._wires.borrow() as wire:
-            replies = await wire.exchange([*sizes, ("MULTI",), *looks, ("EXEC",)])
-        results = checked(replies[-1])
+            used = await wire.exchange(sizes)
+            results = await snapshot(wire, looks) or ()
         return [
-            _facts(stream, results[index * width : (index + 1) * width], replies[index])
+            _facts(stream, results[index * width : (index + 1) * width], used[index])
             for index, stream in enumerate(streams)
         ]
 

@@ -13,11 +13,13 @@ from streams.errors import AresError, TransientError
 from .archiver import Archiver
 from .compactor import Compactor
 from .janitor import Janitor
+from .relief import Relief
 from .reporter import TenantReporter
 from .runner import pause
 from .sequencer import Sequencer
 
 _MOST_DUE: Final = 10_000
+_LOOK_AT_MEMORY_S: Final = 1.0
 
 
 class DueStreams:
@@ -162,6 +164,37 @@ class CompactionPart:
     async def close(self) -> None:
         """Close the connection."""
         await self._compactor.close()
+
+
+class ReliefPart:
+    """Memory, while Redis is short of it. `failures` are those of the last step, by stream."""
+
+    def __init__(self, relief: Relief, reporter: TenantReporter) -> None:
+        self._relief, self._reporter = relief, reporter
+        self.name = f"relief {reporter.tenant}"
+        self.failures: dict[str, AresError] = {}
+        self._stuck = ""
+
+    async def work(self) -> bool:
+        """Free what one page of streams gives."""
+        relieved = await self._relief.run_once()
+        if relieved.ended or relieved.events or not relieved.short:
+            self._stuck = relieved.stuck
+        self._reporter.relieved(relieved)
+        self.failures = relieved.failures
+        return relieved.more
+
+    def why_stuck(self) -> str | None:
+        """For readiness: why Redis stays full; None when it has room, or is getting some."""
+        return self._stuck or None
+
+    async def rest(self, stop: asyncio.Event) -> None:
+        """Until the next look at Redis' memory."""
+        await pause(stop, _LOOK_AT_MEMORY_S)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._relief.close()
 
 
 class JanitorPart:

@@ -18,10 +18,12 @@ from .archiving import Archived, UnbuildableRound
 from .compactor import Compacted
 from .inbox_commit import Sequenced
 from .janitor import Tidied
+from .relief import Relieved
 from .sequencer import LEASE
 
 _log = logging.getLogger("ares.worker")
 
+_SHORT: Final = "Redis is short of memory: what is archived leaves it"
 _REASONS: Final = ("no_space", "permission", "read_only", "stale_handle", "conflict", "io")
 
 
@@ -113,6 +115,24 @@ class TenantReporter:
         facts = {"stream": stream, "error": str(failure)}
         self._repeated(logging.ERROR, "a stream can't be compacted", facts, stream)
 
+    def relieved(self, relieved: Relieved) -> None:
+        """One page of streams whose archived events left Redis, or nothing to do."""
+        for run in relieved.runs:
+            result: CompactionResult = "relief" if run.done.events else "conflict"
+            self.metrics.compaction.ran(result, events=run.done.events, seconds=run.seconds)
+        for stream, failure in relieved.failures.items():
+            self.not_compacted(stream, failure, seconds=0.0)
+        memory = relieved.memory
+        facts = {"used_bytes": memory.used, "maxmemory": memory.limit}
+        if relieved.short:
+            freed = {"events": relieved.events, "feed_entries": relieved.feed_trimmed}
+            self._repeated(logging.WARNING, _SHORT, facts | freed)
+        elif told := self._limiter.recovered(self._cause(_SHORT)):
+            after = self._fields(after_s=round(told.seconds, 1), **facts)
+            _log.info("Redis has memory again", extra=after)
+        if relieved.stuck:
+            self._repeated(logging.ERROR, "nothing more can be freed", {"reason": relieved.stuck})
+
     def tidied(self, tidied: Tidied) -> None:
         """One round of the janitor."""
         self.archived(tidied.archived)
@@ -143,8 +163,11 @@ class TenantReporter:
         self, level: int, message: str, facts: Mapping[str, object], which: str = ""
     ) -> None:
         """Log what may come again and again: the first time, then ever more rarely."""
-        if told := self._limiter.failed(f"{self.tenant} {message} {which}"):
+        if told := self._limiter.failed(self._cause(message, which)):
             _log.log(level, message, extra=self._fields(**facts, repeats=told.repeats))
+
+    def _cause(self, message: str, which: str = "") -> str:
+        return f"{self.tenant} {message} {which}"
 
     def _fields(self, **facts: object) -> dict[str, object]:
         return fields(tenant=self.tenant, **facts)

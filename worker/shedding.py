@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streams.errors import CorruptionError, StreamCorrupted
 from streams.forced import Read, force
 from streams.keys import Keys
 from streams.plan import COMPACTED, Head
@@ -18,7 +19,7 @@ async def shed(
 ) -> bool:
     """Trim `window`, push its summary and move the state; False when the stream has moved.
 
-    Passes at `maxmemory`. Raises `CorruptionError` for a key of another type, `StoreUnavailable`.
+    Passes at `maxmemory`. Raises `StreamCorrupted` for a key of another type, `StoreUnavailable`.
     """
     stream = facts.stream
     log, summaries = keys.log(stream), keys.summaries(stream)
@@ -28,7 +29,10 @@ async def shed(
         ("XLEN", log),
         ("LLEN", summaries),
     ]
-    found = [checked(reply) for reply in await wire.exchange(looks)]
+    try:
+        found = [checked(reply) for reply in await wire.exchange(looks)]
+    except CorruptionError as exc:
+        raise StreamCorrupted(stream, str(exc)) from exc
     if StreamState.parse(found[0]) != facts.state:
         return False
     # An emptied log goes as a whole, as when its stream is retired: its key alone takes more than

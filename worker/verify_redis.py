@@ -11,6 +11,7 @@ from archive.verify import LiveStream, Span
 from streams.codec import entry_ms, entry_version
 from streams.errors import CorruptionError, StreamCorrupted
 from streams.event import Event
+from streams.forced import snapshot
 from streams.keys import Keys
 from streams.plan import Head
 from streams.state import StreamState, read_command
@@ -56,19 +57,16 @@ class LogLook:
 
 async def read_keys(wire: Wire, keys: Keys, stream: str) -> KeysLook:
     """Everything of a stream but its events. Raises `StoreUnavailable`."""
-    packet: list[Command] = [
-        ("MEMORY", "USAGE", keys.log(stream)),
-        ("MULTI",),
+    looks: list[Command] = [
         ("GET", keys.head(stream)),
         ("XLEN", keys.log(stream)),
         read_command(keys, stream),
         ("LRANGE", keys.summaries(stream), 0, -1),
         ("ZSCORE", keys.streams, stream),
         ("XINFO", "STREAM", keys.log(stream)),
-        ("EXEC",),
     ]
-    replies = await wire.exchange(packet)
-    *results, info = checked(replies[-1])
+    (used,) = await wire.exchange([("MEMORY", "USAGE", keys.log(stream))])
+    *results, info = await snapshot(wire, looks) or []
     raw_head, entries, values, packed, score = results
     listed = score is not None and not isinstance(score, Exception)
     try:
@@ -85,7 +83,7 @@ async def read_keys(wire: Wire, keys: Keys, stream: str) -> KeysLook:
     bad_log = ""
     if last_id is not None and last_id > head:
         bad_log = f"its log once had an entry {_shown(last_id)}, above its head {_shown(head)}"
-    size = replies[0] if isinstance(replies[0], int) else 0
+    size = used if isinstance(used, int) else 0
     return KeysLook(live, listed, "", bad_summary, bad_log, size)
 
 

@@ -16,6 +16,7 @@ from archive.survey import StreamFolder, Survey
 from archive.verify import Finding, check_archived, check_stream, comparable_rounds
 from archive.verify_files import FolderCheck, check_archive, check_folder, own_folder
 from streams.errors import StreamNotFound
+from streams.forced import execute
 from streams.redis_store import RedisEventStore
 
 from .shared_facts import VERIFY_FIELDS
@@ -102,7 +103,8 @@ class Verifier:
         """Leave the result of a whole `verify` where every worker's metrics find it."""
         succeeded, counted = VERIFY_FIELDS
         values = [counted, findings, *((succeeded, now_ms) if findings == 0 else ())]
-        await self._store.wires.exchange([("HSET", self._store.keys.verify, *values)])
+        async with self._store.wires.borrow() as wire:
+            await execute(wire, [], [("HSET", self._store.keys.verify, *values)])
 
     async def _first_looks(self, elsewhere: list[Finding]) -> AsyncIterator[tuple[_Subject, _Look]]:
         """One look at everything; what belongs to no subject goes to `elsewhere`."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import socket
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib import metadata
 from typing import cast
@@ -22,10 +23,11 @@ from ops.redact import Redactor
 from ops.repeats import CauseLimiter
 from streams.backoff import Backoff
 from streams.clock import system_clock
+from streams.commit import Committer
 from streams.connection import open_client
 from streams.feed import ARCHIVERS, FeedGroup
 from streams.redis_store import RedisEventStore
-from streams.wire import Client
+from streams.wire import Client, Wire
 
 from .archiver import Archiver, ArchiverPolicy
 from .archiving import ArchivingPolicy, StreamArchiver
@@ -34,9 +36,17 @@ from .compactor import Compactor
 from .inbox_commit import InboxPolicy
 from .inbox_reader import PagePolicy
 from .janitor import Janitor, JanitorPolicy
-from .parts import ArchiverPart, CompactionPart, DueStreams, JanitorPart, SequencerPart
+from .parts import (
+    ArchiverPart,
+    CompactionPart,
+    DueStreams,
+    JanitorPart,
+    ReliefPart,
+    SequencerPart,
+)
 from .pipeline import TenantPipeline
 from .probe import EVICTION, REDIS, VOLUME, Probe
+from .relief import Relief
 from .reporter import TenantReporter
 from .retirement import Retirement, RetirementPolicy
 from .revision import revision
@@ -75,6 +85,8 @@ def build_worker(settings: Settings) -> BuiltWorker:
     metrics.process.inflight(lambda: sum(pipeline.in_hand for pipeline in pipelines))
     parts = [part.name for pipeline in pipelines for part in pipeline.parts()]
     readiness = Readiness(REDIS, EVICTION, VOLUME, *parts)
+    for pipeline in pipelines:
+        readiness.check(f"memory {pipeline.store.tenant}", pipeline.relief.why_stuck)
     heartbeat = Heartbeat(stall_after=settings.metrics.stall_after.total_seconds())
     runner = Runner(
         readiness,
@@ -111,11 +123,13 @@ def build_worker(settings: Settings) -> BuiltWorker:
     return BuiltWorker(worker, metrics, readiness, heartbeat, Redactor(settings.redis.secrets()))
 
 
-def build_compactor(store: RedisEventStore, settings: Settings) -> Compactor:
-    """A compactor on a connection of its own; the caller closes it."""
+def build_compactor(
+    store: RedisEventStore, settings: Settings, wire: Wire | None = None
+) -> Compactor:
+    """A compactor on a connection of its own unless `wire` is given; the caller closes it."""
     compaction = settings.compaction
     return Compactor(
-        store.wires.dedicated(),
+        wire or store.wires.dedicated(),
         store.keys,
         compaction_policy(settings),
         store.clock,
@@ -189,6 +203,7 @@ def _pipeline(
         sequencer=SequencerPart(_sequencer(store, settings, worker), reporter),
         archiver=ArchiverPart(_archiver(store, settings, worker), reporter, due),
         compactor=CompactionPart(build_compactor(store, settings), reporter, due),
+        relief=ReliefPart(_relief(store, settings), reporter),
         janitor=JanitorPart(
             _janitor(store, settings, worker),
             reporter,
@@ -215,7 +230,9 @@ def _sequencer(store: RedisEventStore, settings: Settings, worker: str) -> Seque
         poison_attempts=sequencer.poison_attempts,
         block_ms=settings.redis.block_ms,
     )
-    return Sequencer(wire, store.committer(wire), store.keys, policy, store.clock)
+    commits = replace(store.options.commit, overdraft=sequencer.overdraft)
+    committer = Committer(wire, store.keys, store.clock, commits)
+    return Sequencer(wire, committer, store.keys, policy, store.clock)
 
 
 def _archiver(store: RedisEventStore, settings: Settings, worker: str) -> Archiver:
@@ -226,6 +243,11 @@ def _archiver(store: RedisEventStore, settings: Settings, worker: str) -> Archiv
         block_ms=settings.redis.block_ms,
     )
     return Archiver(group, build_stream_archiver(store, settings), policy)
+
+
+def _relief(store: RedisEventStore, settings: Settings) -> Relief:
+    wire = store.wires.dedicated()
+    return Relief(wire, store.keys, build_compactor(store, settings, wire), random.shuffle)
 
 
 def _janitor(store: RedisEventStore, settings: Settings, worker: str) -> Janitor:

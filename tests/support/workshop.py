@@ -23,6 +23,7 @@ from worker.compactor import Compactor
 from worker.inbox_commit import InboxPolicy, Sequenced
 from worker.inbox_reader import PagePolicy
 from worker.janitor import Janitor, JanitorPolicy
+from worker.relief import Relief
 from worker.retirement import Retirement, RetirementPolicy
 from worker.rounds import RoundLimits
 from worker.sequencer import Sequencer, SequencerPolicy
@@ -125,6 +126,13 @@ class Workshop:
         )
         self.stack.push_async_callback(compactor.close)
         return compactor
+
+    def relief(self) -> Relief:
+        """Relief, which takes the streams as they come."""
+        store = self.store()
+        relief = Relief(store.wires.dedicated(), store.keys, self.compactor(), lambda _: None)
+        self.stack.push_async_callback(relief.close)
+        return relief
 
     def janitor(
         self, *, writer: Any = None, idle: RetirementPolicy | None = None, **policy: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from worker.relief_plan import SHORT_SHARE
 from worker.settings.types import format_size
 
 from .findings import Finding, fail, ok, skip, warn
@@ -12,8 +13,7 @@ from .findings import Finding, fail, ok, skip, warn
 Info = Mapping[str, str]
 
 OLDEST: Final = (6, 2)
-RELIEF_SHARE: Final = 0.9
-"""Share of maxmemory above which a worker frees memory as fast as it can."""
+_NEARLY: Final = 0.9
 
 
 def judge_server(info: Info, config: Info, *, max_payload_bytes: int) -> list[Finding]:
@@ -100,13 +100,13 @@ def memory(info: Info) -> Finding:
     if not limit:
         total = int(info.get("total_system_memory", "0"))
         limit_text = f"{_gib(total)} of the machine, no maxmemory" if total else "no maxmemory"
-        if total and used > total * RELIEF_SHARE:
+        if total and used > total * _NEARLY:
             todo = "set maxmemory below the machine's memory, or use a larger machine"
             return warn("redis.memory", f"{_gib(used)} of {limit_text}", todo)
         return ok("redis.memory", f"{_gib(used)} of {limit_text}")
     share = used / limit
     found = f"{_gib(used)} of {_gib(limit)} ({share:.0%})"
-    if share > RELIEF_SHARE:
+    if share > SHORT_SHARE:
         todo = "let workers archive and compact, lower compaction.threshold, or raise maxmemory"
         return warn("redis.memory", found, todo)
     return ok("redis.memory", found)
@@ -115,7 +115,7 @@ def memory(info: Info) -> Finding:
 def clients(info: Info) -> Finding:
     """Room for the connections of workers and producers."""
     connected, most = int(info.get("connected_clients", "0")), int(info.get("maxclients", "0"))
-    if most and connected > most * RELIEF_SHARE:
+    if most and connected > most * _NEARLY:
         todo = "raise maxclients, or close what leaks connections"
         return warn("redis.clients", f"{connected} of {most} connections", todo)
     return ok("redis.clients", f"{connected} of {most or 'unlimited'} connections")

@@ -76,6 +76,13 @@ class SequencerSettings(Section):
     poison_attempts: Count = Field(
         default=5, ge=2, le=100, description="Attempts at an entry that kills its worker."
     )
+    overdraft: Size = Field(
+        default=32 * MIB,
+        ge=0,
+        le=1 << 40,
+        description="How far sequencing may exceed Redis' maxmemory: rounds that wait in the inbox "
+        "can be freed only by way of their logs. 0: not at all.",
+    )
 
 
 class CommitSettings(Section):
