@@ -20,6 +20,9 @@ MAX_FILE_BYTES: Final = 256 << 20
 """A larger round file counts as damaged: no record this project writes comes near it."""
 
 _PAGE: Final = 1 << 16
+_RECORD_END: Final = b"\n}\n"
+"""How each of our files ends: no line before it is a brace alone."""
+
 _NO_LINK: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 _NO_HARD_LINKS: Final = frozenset(
     {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
@@ -154,8 +157,10 @@ class Folder:
             pass
 
     def _read_all(self, handle: int, name: str) -> bytes:
-        # To the very end: a network volume may give less than there is.
         data = self._disk.read(handle, _PAGE)
+        if data.endswith(_RECORD_END):
+            return data
+        # To the very end: a network volume may give less than there is.
         pages = [data]
         while page := self._disk.read(handle, _PAGE):
             pages.append(page)

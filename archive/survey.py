@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from streams.errors import UsageError
 from streams.event import DEFAULT_TENANT_ID
@@ -47,8 +47,7 @@ class StreamFolder:
         return record.stream_id or self.name
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """Where one round stands."""
 
     folder: StreamFolder
