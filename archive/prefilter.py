@@ -8,12 +8,14 @@ never no wrongly.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from string import ascii_lowercase
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, Generic, TypeVar
+
+from ahocorasick_rs import BytesAhoCorasick
+
+Owner = TypeVar("Owner")
 
 _BYTES: Final = range(256)
-_LETTERS: Final = bytes(byte if chr(byte) in ascii_lowercase else ord(" ") for byte in _BYTES)
 
 
 def has_any(text: str, words: Iterable[str]) -> bool:
@@ -41,32 +43,22 @@ class Hinted:
         return self.pattern.search(text) if has_any(text.lower(), self.hints) else None
 
 
-class Beginnings:
-    """Lower-case beginnings of words, all looked for in one pass.
+class Index(Generic[Owner]):
+    """Many owners of words: which of them a text names, in one pass over it."""
 
-    What is no Latin letter parts words, in the beginnings as well.
-    """
+    __slots__ = ("_find", "_owners", "_places")
 
-    __slots__ = ("_search",)
+    def __init__(self, owners: Iterable[Owner], words_of: Callable[[Owner], Iterable[str]]) -> None:
+        self._owners = list(owners)
+        words = [(word, n) for n, owner in enumerate(self._owners) for word in words_of(owner)]
+        self._places = [n for _, n in words]
+        automaton = BytesAhoCorasick([word.encode() for word, _ in words])
+        self._find = automaton.find_matches_as_indexes
 
-    def __init__(self, beginnings: Iterable[str]) -> None:
-        parted = sorted(beginning.encode().translate(_LETTERS) for beginning in beginnings)
-        self._search = re.compile(b" " + _branches(parted)).search
-
-    def are_in(self, lowered: str) -> bool:
-        """Whether a word of a lower-case text begins with one of them."""
-        words = lowered.encode("utf-8", "replace").translate(_LETTERS)
-        return self._search(b" " + words) is not None
-
-
-def _branches(words: Iterable[bytes]) -> bytes:
-    """A pattern for any of `words`; one with a prefix among them is left to the prefix."""
-    by_letter: dict[bytes, list[bytes]] = {}
-    for word in words:
-        by_letter.setdefault(word[:1], []).append(word[1:])
-    if b"" in by_letter:
-        return b""
-    return b"(?:%b)" % b"|".join(first + _branches(rest) for first, rest in by_letter.items())
+    def named_in(self, text: str) -> list[Owner]:
+        """The owners of whose words `text` holds one, in their order."""
+        matches = self._find(text.encode("utf-8", "replace"), overlapping=True)
+        return [self._owners[n] for n in sorted({self._places[word] for word, *_ in matches})]
 
 
 class Run:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from .record import RoundRecord
-from .screen_find import find_credentials, is_suspicious, rules_for
-from .screen_rules import RULES, CredentialRule
+from .screen_find import find_credentials, is_suspicious
 
 MARKER: Final = "[withheld: {kind}]"
 
@@ -24,11 +23,7 @@ class Screened:
 
 def screen_text(text: str) -> Screened:
     """`text` with every credential replaced by its marker."""
-    return _screen(text, RULES)
-
-
-def _screen(text: str, rules: Sequence[CredentialRule]) -> Screened:
-    found = find_credentials(text, rules)
+    found = find_credentials(text)
     if not found:
         return Screened(text, {})
     parts: list[str] = []
@@ -46,11 +41,9 @@ def _screen(text: str, rules: Sequence[CredentialRule]) -> Screened:
 def screen_record(record: RoundRecord) -> tuple[RoundRecord, Mapping[str, int]]:
     """The record with every string of its content screened, and the counts by kind."""
     texts = list(_texts(record))
-    together = "\x00".join(texts)
-    if not is_suspicious(together):
+    if not is_suspicious("\x00".join(texts)):
         return record, {}
-    rules = rules_for(together)
-    found = {text: _screen(text, rules) for text in dict.fromkeys(texts)}
+    found = {text: screen_text(text) for text in dict.fromkeys(texts)}
     kinds: Counter[str] = Counter()
     for text in texts:
         kinds.update(found[text].withheld)

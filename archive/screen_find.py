@@ -12,12 +12,12 @@ import base64
 import binascii
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-from .prefilter import Run, has_any
+from .prefilter import Index, Run, has_any
 from .screen_rules import (
     ASSIGNMENT,
     ASSIGNMENT_HINTS,
@@ -27,9 +27,9 @@ from .screen_rules import (
     KEY_END,
     PLACEHOLDER,
     RULES,
-    CredentialRule,
 )
 
+_RULES: Final = Index(RULES, lambda rule: rule.needles)
 _ENCODED: Final = re.compile(r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))[A-Za-z0-9+/_-]{40,}={0,2}")
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 _LONG_RUN: Final = Run(_ALPHANUMERIC + "+/_-", 40)
@@ -53,14 +53,11 @@ class Credential:
     end: int
 
 
-def find_credentials(text: str, rules: Sequence[CredentialRule] = RULES) -> list[Credential]:
-    """Credentials in `text`, from left to right, none overlapping another.
-
-    `rules` are those of the issuers' prefixes that the text can match at all.
-    """
+def find_credentials(text: str) -> list[Credential]:
+    """Credentials in `text`, from left to right, none overlapping another."""
     if len(text) < 8 or not is_suspicious(text):
         return []
-    found = [*_private_keys(text), *_by_rules(text, rules)]
+    found = [*_private_keys(text), *_by_rules(text)]
     found += _assignments(text)
     if _LONG_RUN.is_in(text):
         found += _encoded(text)
@@ -79,15 +76,8 @@ def is_suspicious(text: str) -> bool:
     )
 
 
-def rules_for(text: str) -> list[CredentialRule]:
-    """The rules of which `text` holds what every credential of theirs contains."""
-    return [rule for rule in RULES if has_any(text, rule.needles)]
-
-
-def _by_rules(text: str, rules: Iterable[CredentialRule] = RULES) -> Iterator[Credential]:
-    for rule in rules:
-        if not has_any(text, rule.needles):
-            continue
+def _by_rules(text: str) -> Iterator[Credential]:
+    for rule in _RULES.named_in(text):
         group = "secret" if "secret" in rule.pattern.groupindex else 0
         for match in rule.pattern.finditer(text):
             if group == 0 or not PLACEHOLDER.match(match[group]):

@@ -31,9 +31,8 @@ HEADINGS: Final[tuple[tuple[Note, re.Pattern[str]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """`hints` are lower-case strings one of which is in every match, at the beginning of a word
-    where letters are Latin: without one the pattern is not tried. `but_not` is a pattern that
-    spoils the match."""
+    """`hints` are lower-case strings one of which is in every match: without one the pattern is
+    not tried. `but_not` is a pattern that spoils the match."""
 
     note: Note
     language: str
@@ -156,7 +155,7 @@ CUES: Final[tuple[Cue, ...]] = (
          r"|are|was|were) pre-existing\b|\bpre-existing (?:issue|failure|problem|bug|error)"
          r"|\bnot covered by\b|\bmanually (?:verify|test|check|run|update)\b"),
     _cue("todo", "en", "user", "any",
-         "ill |ll |later|next time|follow|another pr|separate pr",
+         "ll |later|next time|follow|another pr|separate pr",
          r"\bI[’']?ll (?:follow up|do (?:it|that|this) later|handle|take care)\b|\b(?:later"
          r"|next time|in a follow[- ]?up|another PR|separate PR)\b.{0,60}\b(?:we|I|let[’']?s)\b"
          r"|\b(?:we|I|let[’']?s)\b.{0,60}\b(?:later|in a follow[- ]?up|another PR|separate PR)\b"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from archive.prefilter import Beginnings, has_any
+from archive.prefilter import Index, has_any
 
 from .cues import CUES, HEADINGS, Cue, Note
 from .prose import Said, Speech, sentences
@@ -19,7 +19,7 @@ def find_notes(speech: Sequence[Speech]) -> tuple[tuple[str, ...], tuple[str, ..
     """Decisions and todos, each in the order said, each once."""
     found: dict[Note, dict[str, None]] = {"decision": {}, "todo": {}}
     for utterance in speech:
-        cues = _CUES_OF[utterance.role, utterance.final].hinted(utterance.text)
+        cues = _CUES_OF[utterance.role, utterance.final].named_in(utterance.text.lower())
         if not cues and not utterance.answer and not _may_head(utterance):
             continue
         for said in sentences(utterance):
@@ -30,30 +30,16 @@ def find_notes(speech: Sequence[Speech]) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(found["decision"])[:_MAX_NOTES], tuple(found["todo"])[:_MAX_NOTES]
 
 
-class _Cues:
-    """The cues of a speaker, and one look for the hints of all of them."""
-
-    def __init__(self, role: str, final: bool) -> None:
-        self._cues = [c for c in CUES if c.speaker in ("any", role) and (c.scope == "any" or final)]
-        hints = [hint for cue in self._cues for hint in cue.hints]
-        self._latin = Beginnings(hint for hint in hints if hint.isascii())
-        self._others = [hint for hint in hints if not hint.isascii()]
-
-    def hinted(self, text: str) -> list[Cue]:
-        """The cues one of whose hints is in the text: mostly none."""
-        lowered = text.lower()
-        if self._latin.are_in(lowered) or (not text.isascii() and has_any(lowered, self._others)):
-            return _hinted(self._cues, lowered)
-        return []
+def _cues_of(role: str, final: bool) -> Index[Cue]:
+    cues = (c for c in CUES if c.speaker in ("any", role) and (c.scope == "any" or final))
+    return Index(cues, lambda cue: cue.hints)
 
 
 _CUES_OF: Final = {
-    (role, final): _Cues(role, final) for role in ("user", "assistant") for final in (True, False)
+    (role, final): _cues_of(role, final)
+    for role in ("user", "assistant")
+    for final in (True, False)
 }
-
-
-def _hinted(cues: Iterable[Cue], lowered: str) -> list[Cue]:
-    return [cue for cue in cues if has_any(lowered, cue.hints)]
 
 
 def _may_head(utterance: Speech) -> bool:
@@ -66,7 +52,8 @@ def _notes_of(said: Said, cues: Sequence[Cue]) -> Iterator[Note]:
         return
     if not _SHORTEST <= len(text) <= _LONGEST and not _has_han(text):
         return
-    hinted = _hinted(cues, text.lower())
+    lowered = text.lower()
+    hinted = [cue for cue in cues if has_any(lowered, cue.hints)]
     if not said.fenced and not text.endswith(":") and _says(said, "decision", hinted):
         yield "decision"
     if _says(said, "todo", hinted):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archive.extract.cues import CUES, Cue
-from archive.prefilter import Beginnings, Hinted, Run, has_any
+from archive.extract.cues import CUES
+from archive.prefilter import Hinted, Index, Run, has_any
 
 MODULES = ("action", "numbers", "prose", "summary")
 
@@ -43,31 +43,13 @@ def test_every_match_holds_a_hint(pattern: re.Pattern[str], hints: Sequence[str]
     check()
 
 
-ENGLISH = [cue for cue in CUES if cue.language == "en"]
-
-
-@pytest.mark.parametrize("cue", ENGLISH, ids=[f"{n}-{c.note}" for n, c in enumerate(ENGLISH)])
-def test_a_hint_in_latin_script_begins_a_word(cue: Cue) -> None:
-    latin = Beginnings(hint for hint in cue.hints if hint.isascii())
-    others = [hint for hint in cue.hints if not hint.isascii()]
-
-    @given(st.from_regex(cue.pattern, alphabet=LETTERS))
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-    def check(text: str) -> None:
-        lowered = text.lower()
-        if cue.pattern.search(text):
-            assert latin.are_in(lowered) or has_any(lowered, others)
-
-    check()
-
-
-@given(st.text(alphabet="ab 1'é"), st.lists(st.text(alphabet="ab '", min_size=1), min_size=1))
-def test_beginnings_are_found_where_words_begin(text: str, beginnings: list[str]) -> None:
-    def parted(words: str) -> str:
-        return re.sub(r"[^a-z]", " ", words.encode().decode("latin-1"))
-
-    expected = any(f" {parted(b)}" in f" {parted(text)}" for b in beginnings)
-    assert Beginnings(beginnings).are_in(text) == expected
+@given(st.text(alphabet="abcé"), st.lists(st.lists(st.text(alphabet="abcé", min_size=1))))
+def test_an_index_names_the_owners_of_the_words_in_a_text(
+    text: str, words: list[list[str]]
+) -> None:
+    index = Index(range(len(words)), words.__getitem__)
+    expected = [owner for owner, owned in enumerate(words) if has_any(text, owned)]
+    assert index.named_in(text) == expected
 
 
 @given(st.text(alphabet="0af g-é"), st.integers(1, 4))
