@@ -13,7 +13,12 @@ from .commands import program_name
 from .runners import tasks_of
 
 MAKES: Final = frozenset({"make", "gmake", "just"})
-_ANYWHERE: Final = frozenset({"test", "verify", "install", "package", "check", "build", "compile"})
+_GRADLES: Final = frozenset({"gradle", "gradlew"})
+_MANY: Final = frozenset({"mvn", "mvnw", "gradle", "gradlew", "sbt"})
+"""Tools that run several kinds of checks in one call."""
+_ANYWHERE: Final = frozenset(
+    {"test", "verify", "install", "package", "check", "build", "compile", "lint", "assemble"}
+)
 _NONE: Final[list[tuple[str, CheckTool]]] = []
 
 
@@ -33,11 +38,18 @@ def match_tools(words: Sequence[str]) -> Iterator[CheckTool]:
     """The tools that a command line runs: usually one, `mvn package` tests and builds."""
     name = program_name(words[0])
     name = "python" if name.startswith("python") else name
-    if "--version" in words or "--help" in words or "--dry-run" in words:
+    if "--version" in words or "--help" in words:
+        return
+    if "--dry-run" in words and name != "php-cs-fixer":
         return
     if name in MAKES and (any(w.startswith("-n") for w in words) or tasks_of(words)):
         return
-    arguments = [w for w in words[1:] if not w.startswith(("+", "-C"))]
+    if name in _GRADLES:
+        arguments = _gradle_tasks(words)
+    elif name == "sbt":
+        arguments = " ".join(words[1:]).replace(";", " ").split()
+    else:
+        arguments = [w for w in words[1:] if not w.startswith(("+", "-C"))]
     seen: set[CheckKind] = set()
     for rest, tool in PROGRAMS.get(name, _NONE) if name != "python" else _python_tools(words):
         if tool.kind in seen or not _matches(rest, arguments):
@@ -46,8 +58,28 @@ def match_tools(words: Sequence[str]) -> Iterator[CheckTool]:
             continue
         seen.add(tool.kind)
         yield tool
-        if name not in ("mvn", "mvnw", "gradle", "gradlew"):
+        if name not in _MANY:
             return
+
+
+def _gradle_tasks(words: Sequence[str]) -> list[str]:
+    """The tasks by what they do: `:app:testDebugUnitTest` is a test, `-x test` leaves it out."""
+    excluded = {after.rsplit(":", 1)[-1] for option, after in pairwise(words) if option == "-x"}
+    found: list[str] = []
+    for before, word in pairwise(words):
+        task = word.rsplit(":", 1)[-1]
+        if word.startswith("-") or before in ("-x", "--tests", "-p", "-I", "-b"):
+            continue
+        if task.endswith(("Test", "Tests")) or task.startswith("test"):
+            task = "test"
+        elif task.startswith(("lint", "ktlint", "spotlessCheck", "detekt", "checkstyle")):
+            task = "lint"
+        elif task.startswith(("compile", "assemble", "bundle")) or task in ("jar", "classes"):
+            task = "assemble"
+        elif "test" in excluded:
+            task = {"build": "assemble", "check": ""}.get(task, task)
+        found.append(task)
+    return found
 
 
 def _python_tools(words: Sequence[str]) -> list[tuple[str, CheckTool]]:

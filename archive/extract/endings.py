@@ -13,6 +13,7 @@ from .tool_run import ToolRun
 _PAGERS: Final = frozenset({"tail", "cat", "tee", "less", "more", "sort", "uniq", "tr"})
 _HEAD_LINES: Final = 10
 _CALM: Final = -(10**9)  # no exit code of any system
+_NEGATED: Final = frozenset({"-v", "-c", "-q", "-l", "-L", "-vE", "-Ev", "--count", "--quiet"})
 _TO_FILE: Final = frozenset({">", ">>", "&>", "&>>", ">|"})
 _TROUBLE: Final = re.compile(
     r"\bERROR\b|^(?:error|fatal)\b|\bFAIL(?:ED|URE)?\b|ELIFECYCLE|Traceback \(|\*\*\* \[.*Error \d"
@@ -128,9 +129,17 @@ def _is_shown(calls: Sequence[Invocation], place: int, evidence: str) -> bool:
         if call.name == "head":
             if evidence.count("\n") + 1 >= _lines_of(call.words):
                 return False
-        elif call.name not in _PAGERS:
+        elif call.name not in _PAGERS and not _lets_failures_through(call):
             return False
     return True
+
+
+def _lets_failures_through(call: Invocation) -> bool:
+    """Whether a filter keeps the lines that speak of failures: without one there was none."""
+    if call.name not in ("grep", "egrep", "rg") or not _NEGATED.isdisjoint(call.words):
+        return False
+    wanted = " ".join(call.words[1:]).lower()
+    return "error" in wanted or "fail" in wanted
 
 
 def _lines_of(words: Sequence[str]) -> int:

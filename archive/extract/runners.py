@@ -20,7 +20,8 @@ _RUNNERS: Final[dict[str, frozenset[str]]] = {
         "bun": "run", "deno": "task", "composer": "run run-script", "turbo": "run", "nx": "run",
         "lerna": "run", "rush": "", "moon": "run", "earthly": "", "hatch": "run", "pdm": "run",
         "poe": "", "nox": "", "tox": "", "pixi": "run", "rye": "run", "uv": "run",
-        "poetry": "run", "pipenv": "run", "grunt": "", "gulp": "", "mage": "", "bazelisk": "",
+        "poetry": "run", "pipenv": "run",
+        "mix": "", "grunt": "", "gulp": "", "mage": "", "bazelisk": "",
         "cargo": "make xtask", "docker-compose": "up", "act": "", "dagger": "call", "ant": "",
         "lefthook": "run", "husky": "", "wireit": "", "lage": "", "devbox": "run", "nix": "run",
     }.items()
@@ -56,9 +57,10 @@ _NOT_CHECKS: Final = frozenset(
     {
         "fix", "fmt", "format", "clean", "deps", "install", "watch", "dev", "docker", "image",
         "setup", "generate", "gen", "serve", "start", "deploy", "release", "publish", "down",
-        "up", "logs", "data", "fixtures", "update",
+        "up", "logs", "data", "fixtures", "update", "db", "prepare", "migrate", "seed", "server",
     }
 )  # fmt: skip
+_TEST_WORDS: Final = frozenset({"test", "tests", "unittest", "unittests", "spec", "specs"})
 _SPLIT: Final = re.compile(r"[:/._-]+")
 _SCRIPT: Final = re.compile(r"\.(?:sh|bash|zsh|ps1|mjs|cjs|js|ts|rb|py|pl)$")
 _SCRIPT_HINT: Final = re.compile(r"\.(?:/|sh|py|mjs|js|rb|php|ts)|bin/|script")
@@ -88,7 +90,7 @@ def tasks_of(words: Sequence[str]) -> list[str] | None:
         return None
     if tasks and tasks[0] in _NO_TASKS and name in _MANAGERS:
         return None
-    if name in ("npm", "pnpm", "yarn", "mise", "bun", "deno", "composer", "devbox"):
+    if name in ("npm", "pnpm", "yarn", "mise", "bun", "deno", "composer", "devbox", "mix"):
         tasks = tasks[:1]
         if name == "mise" and words[1:2] not in (("run",), ("r",)) and not tasks:
             return None
@@ -129,6 +131,8 @@ def _script_task(words: Sequence[str]) -> list[str] | None:
         script = next((w for w in words[1:] if not w.startswith("-")), "")
     elif "/" not in script or script.startswith(("/usr/", "/bin/", "/opt/")):
         return None
+    elif "." not in name and not _TEST_WORDS.isdisjoint(_SPLIT.split(name)):
+        return []  # a program that the project built of its tests
     if not _SCRIPT.search(script) and not script.startswith(("./", "bin/", "script/", "scripts/")):
         return None
     stem = _SCRIPT.sub("", script.rsplit("/", 1)[-1])

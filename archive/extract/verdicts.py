@@ -151,9 +151,19 @@ def _judge_stopped(call: Invocation, rest: str) -> Iterator[Check]:
 def _by_exit(tool: CheckTool, ending: Ending, run: ToolRun, evidence: str) -> str:
     if ending.code is not None:
         return ending.verdict
+    if tool.silent and (number := _counted(run, evidence)):
+        return "pass" if number == "0" else "fail"
     quiet = ending.calm or (ending.shown and not evidence.strip())
     if quiet and (tool.silent or (tool.kind == "build" and not run.failed)):
         return "pass"
+    return ""
+
+
+def _counted(run: ToolRun, evidence: str) -> str:
+    """The number to which `| wc -l` or `| grep -c error` cut an output down."""
+    words = run.calls[-1].words
+    if run.calls[-1].name == "wc" or (run.calls[-1].name in ("grep", "rg") and "-c" in words):
+        return evidence.strip() if evidence.strip().isdecimal() else ""
     return ""
 
 

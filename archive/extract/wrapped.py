@@ -18,8 +18,8 @@ from .shell import parse_script
 from .tool_run import ToolRun
 
 _ECHOED: Final = re.compile(
-    r"^(?:\[[\w:.-]{1,40}\] )?(?:\$|>|\+|nox >|[\w.-]{1,30}: commands\[\d+\]>"
-    r"|task: \[[\w:.-]{1,40}\]) ?(\S[^\n]{1,400})$",
+    r"^(?:\[[\w:.-]{1,40}\] )?(?:\$|>|\+|nox >(?! (?:Command|Session|Running|Creating|\*))"
+    r"|[\w.-]{1,30}: commands\[\d+\]>|task: \[[\w:.-]{1,40}\]) ?(\S[^\n]{1,400})$",
     re.MULTILINE,
 )
 # A task that its name calls one of these, though it is the other that it runs.
@@ -37,7 +37,8 @@ _ECHO_ONLY: Final = frozenset(
         "go vet", "go build", "cargo check", "cargo build", "cargo fmt", "mix compile", "isort",
         "yamllint", "staticcheck", "stylelint", "bats", "ktlint", "gradle build", "mvn build",
         "dotnet format", "bun test", "playwright", "sbt", "gofmt", "cmake", "cargo clippy",
-        "deno test", "flutter analyze", "ava", "gradle", "mix format",
+        "deno test", "flutter analyze", "ava", "gradle", "mix format", "zig test", "zig build",
+        "swift build", "sbt build", "deno check", "mvn lint", "doctest",
     }
 )  # fmt: skip
 

@@ -85,7 +85,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
     tool(
         "cargo test",
         "test",
-        "cargo test, cargo nextest run, cargo t",
+        "cargo test, cargo nextest run, cargo t, cargo miri test, cargo llvm-cov, cargo tarpaulin",
         "test result: |could not compile|error: test failed|Summary [|error[E|t failed:|s failed:",
         (
             "fail",

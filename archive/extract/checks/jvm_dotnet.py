@@ -14,7 +14,8 @@ JVM_DOTNET: Final[tuple[CheckTool, ...]] = (
         "mvnw test, mvnw verify, mvnw install, mvnw package",
         "Tests run:|BUILD SUCCESS|BUILD FAILURE",
         ("fail", r"BUILD FAILURE|Tests run: \d+, Failures: (?:[1-9]\d*|0, Errors: [1-9])"),
-        ("pass", r"Tests run: [1-9]\d*, Failures: 0, Errors: 0|BUILD SUCCESS"),
+        ("pass", r"Tests run: [1-9]\d*, Failures: 0, Errors: 0|BUILD SUCCESS$"),
+        silent=True,
         unless="-DskipTests -Dmaven.test.skip=true -DskipTests=true",
     ),
     tool(
@@ -23,15 +24,29 @@ JVM_DOTNET: Final[tuple[CheckTool, ...]] = (
         "mvn compile, mvn package, mvn install, mvnw compile, mvnw package",
         "BUILD SUCCESS|BUILD FAILURE",
         ("fail", r"BUILD FAILURE"),
-        ("pass", r"BUILD SUCCESS"),
+        ("pass", r"BUILD SUCCESS$"),
+    ),
+    tool(
+        "mvn lint",
+        "lint",
+        ", ".join(
+            f"{mvn} {goal}:check"
+            for mvn in ("mvn", "mvnw")
+            for goal in ("checkstyle", "spotless", "spotbugs", "pmd", "formatter", "ktlint")
+        ),
+        "BUILD SUCCESS|BUILD FAILURE",
+        ("fail", r"BUILD FAILURE"),
+        ("pass", r"BUILD SUCCESS$"),
     ),
     tool(
         "gradle",
         "test",
-        "gradle test, gradlew test, gradle check, gradlew check",
+        "gradle test, gradlew test, gradle check, gradlew check, gradle build, gradlew build",
         "BUILD SUCCESSFUL|BUILD FAILED| tests completed",
         ("fail", r"^BUILD FAILED|^FAILURE: Build failed|\d+ tests? completed, [1-9]\d* failed"),
         ("pass", r"^BUILD SUCCESSFUL"),
+        silent=True,
+        own=(("fail", r"^\S.* > .* FAILED$|^> Task :\S+ FAILED"),),
     ),
     tool(
         "gradle build",
@@ -44,8 +59,7 @@ JVM_DOTNET: Final[tuple[CheckTool, ...]] = (
     tool(
         "ktlint",
         "lint",
-        "ktlint, gradle ktlintCheck, gradlew ktlintCheck, gradlew spotlessCheck, "
-        "gradlew detekt, checkstyle",
+        "ktlint, gradle lint, gradlew lint, detekt, checkstyle",
         "BUILD SUCCESSFUL|BUILD FAILED",
         ("fail", r"^BUILD FAILED"),
         ("pass", r"^BUILD SUCCESSFUL"),
@@ -54,29 +68,48 @@ JVM_DOTNET: Final[tuple[CheckTool, ...]] = (
     tool(
         "sbt",
         "test",
-        "sbt test",
+        "sbt test, sbt testOnly, sbt testQuick, sbt testFull",
         "All tests passed|Failed tests|[error]|Passed: ",
         ("fail", r"^\[error\] "),
         ("pass", r"All tests passed|Passed: Total"),
     ),
     tool(
+        "sbt build",
+        "build",
+        "sbt compile, sbt package, sbt assembly",
+        "[success]|[error]",
+        ("fail", r"^\[error\] "),
+        ("pass", r"^\[success\]"),
+    ),
+    tool(
+        "clojure",
+        "test",
+        "lein test, clojure -M:test, clj -M:test, clojure -X:test, bb test",
+        " failures, | errors.",
+        ("fail", r"^(?:[1-9]\d* failures, |0 failures, [1-9]\d* errors)"),
+        ("pass", r"^0 failures, 0 errors"),
+    ),
+    tool(
         "dotnet test",
         "test",
         "dotnet test",
-        "Passed!|Failed!|Test Run |Build FAILED|error CS|total:",
+        "Passed!|Failed!|Test Run |Build FAILED|error CS|total:|No test ",
         (
             "fail",
             r"^ *Failed! |Test Run Failed|^Build FAILED|: error (?:CS|MSB)\d+"
-            r"|^ *failed: [1-9]",
+            r"|^ *failed: [1-9]|^Test summary: total: \d+, failed: [1-9]",
         ),
         ("pass", r"^ *Passed! |Test Run Successful|^ *succeeded: [1-9]"),
+        ("pass", r"^Test summary: total: [1-9]\d*, failed: 0"),
+        ("skip", r"^No test (?:is available|matches)"),
+        own=(("fail", r"^  Failed \S|^Build failed with"),),
     ),
     tool(
         "dotnet build",
         "build",
         "dotnet build, msbuild",
-        "Build succeeded|Build FAILED|error CS",
-        ("fail", r"^Build FAILED|: error (?:CS|MSB)\d+"),
+        "Build succeeded|Build FAILED|error CS|Build failed with",
+        ("fail", r"^Build (?:FAILED|failed with)|: error (?:CS|MSB|NETSDK)\d+"),
         ("pass", r"^ *Build succeeded"),
     ),
     tool(

@@ -53,6 +53,23 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         ("skip", r"\.{3,}(?:\([^)\n]*\))?Skipped$"),
     ),
     tool(
+        "c++ tests",
+        "test",
+        "gtest",
+        "[  PASSED  ]|[  FAILED  ]|assertions in |test cases: |# PASS: |No errors detected"
+        "|failures are detected|failure is detected",
+        (
+            "fail",
+            r"^\[  FAILED  \]|test cases: +\d+ \|.*\b[1-9]\d* failed|^# (?:FAIL|ERROR): +[1-9]"
+            r"|^\*\*\* \d+ failures? (?:is|are) detected",
+        ),
+        (
+            "pass",
+            r"^\[  PASSED  \]|^All tests passed \(\d+ assertions?|test cases: +\d+ \| +\d+ passed"
+            r"|^# PASS: +[1-9]|^\*\*\* No errors detected",
+        ),
+    ),
+    tool(
         "bats",
         "test",
         "bats, prove",
@@ -64,9 +81,34 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         "swift test",
         "test",
         "swift test, xcodebuild test",
-        "Executed |** TEST ",
-        ("fail", r"^\*\* TEST FAILED|Executed \d+ tests?, with [1-9]\d* failures?"),
-        ("pass", r"^\*\* TEST SUCCEEDED|Executed \d+ tests?, with 0 failures"),
+        "Executed |** TEST |Test run with ",
+        (
+            "fail",
+            r"^\*\* TEST FAILED|Executed \d+ tests?, with [1-9]\d* failures?"
+            r"|Test run with \d+ tests?.* failed after",
+        ),
+        (
+            "pass",
+            r"^\*\* TEST SUCCEEDED|Executed \d+ tests?, with 0 failures"
+            r"|Test run with \d+ tests?.* passed after",
+        ),
+    ),
+    tool(
+        "swift build",
+        "build",
+        "swift build, xcodebuild build, xcodebuild",
+        "Build complete!|** BUILD |error: ",
+        ("fail", r"^\*\* BUILD FAILED|^\S+\.swift:\d+:\d+: error: |^error: "),
+        ("pass", r"^Build complete!|^\*\* BUILD SUCCEEDED"),
+        unless="test -list -version -showsdks",
+    ),
+    tool(
+        "swiftlint",
+        "lint",
+        "swiftlint",
+        "Done linting!",
+        ("count", r"^Done linting! Found ([1-9]\d*) violations?, [1-9]\d* serious"),
+        ("pass", r"^Done linting! Found \d+ violations?, 0 serious"),
     ),
     tool(
         "flutter test",
@@ -91,5 +133,60 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         ":",
         ("lines", r"^[^\s:]+:\d+(?::\d+)? |^ +\d+:\d+ +(?:error|warning)"),
         silent=True,
+    ),
+    tool(
+        "zig test",
+        "test",
+        "zig test, zig build test",
+        " tests passed.| failed",
+        ("fail", r"^\d+ passed; .*[1-9]\d* failed|: error: "),
+        ("pass", r"^All \d+ tests passed\."),
+        silent=True,
+    ),
+    tool("zig build", "build", "zig build", "error: ", ("fail", r": error: "), silent=True),
+    tool(
+        "haskell test",
+        "test",
+        "cabal test, stack test",
+        "est suite",
+        ("fail", r"Test suite \S+ failed|^Test suite \S+: FAIL"),
+        ("pass", r"Test suite \S+ passed|^Test suite \S+: PASS|^(\d+) of \1 test suites"),
+    ),
+    tool("dune test", "test", "dune runtest, dune test", "", silent=True),
+    tool("dune build", "build", "dune build", "", silent=True),
+    tool(
+        "busted",
+        "test",
+        "busted",
+        " successes / | success / ",
+        ("fail", r"^\d+ success(?:es)? / (?:[1-9]\d* failures?|0 failures / [1-9])"),
+        ("pass", r"^\d+ success(?:es)? / 0 failures / 0 errors"),
+    ),
+    tool(
+        "luacheck",
+        "lint",
+        "luacheck",
+        "Total: ",
+        ("fail", r"^Total: .*[1-9]\d* errors? in|^Total: [1-9]\d* warnings?"),
+        ("pass", r"^Total: 0 warnings / 0 errors"),
+    ),
+    # Tools of which the exit code says all.
+    *(
+        tool(start, "lint", start, "", silent=True)
+        for start in (
+            "buf lint",
+            "sqlfluff lint",
+            "vale",
+            "codespell",
+            "typos",
+            "helm lint",
+            "cspell",
+            "spectral lint",
+            "pydocstyle",
+            "djlint",
+            "taplo lint",
+            "tombi lint",
+            "checkmake",
+        )
     ),
 )

@@ -11,7 +11,8 @@ PYTHON: Final[tuple[CheckTool, ...]] = (
         "pytest",
         "test",
         "pytest, py.test, hatch test",
-        " passed| failed| error| skipped|FAILED |no tests ran| deselected|ERROR| xfailed|[100%]",
+        " passed| failed| error| skipped|FAILED |no tests ran| deselected|ERROR| xfailed|[100%]"
+        "|Required test coverage",
         (
             "fail",
             r"^(?:=+ )?(?:\d+ [a-z]+, ){0,9}\d+ (?:failed|errors?)\b(?:, \d+ [a-z]+){0,9} in \d",
@@ -20,7 +21,7 @@ PYTHON: Final[tuple[CheckTool, ...]] = (
             "fail",
             r"^(?:FAILED|ERROR) [^\s:]+\.py\b|^E       |^INTERNALERROR>"
             r"|^ERROR: (?:file or directory )?not found|^ERROR: usage|pytest: error: "
-            r"|^ImportError while loading conftest",
+            r"|^ImportError while loading conftest|^FAIL Required test coverage",
         ),
         (
             "pass",
@@ -38,7 +39,7 @@ PYTHON: Final[tuple[CheckTool, ...]] = (
             ("fail", r"^(?:\S+\.py )?[.sxXFE]*[FE][.sxXFE]* *(?:\[ *\d+%\])?$"),
             ("fail", r"^collected \d+ items? / \d+ errors?\b|^!+ .*(?:stopping after|Interrupted)"),
             ("fail", r"^ +[1-9]\d* (?:failed|error)$"),
-            ("pass", r"^\S+::\S.* PASSED +\[100%\]|^ +[1-9]\d* passed$"),
+            ("pass", r"^\S+::\S.* PASSED\b|^ +[1-9]\d* passed$"),
         ),
     ),
     tool(
@@ -53,6 +54,23 @@ PYTHON: Final[tuple[CheckTool, ...]] = (
             ("fail", r"^(?:FAIL|ERROR): \w+ \(|\.\.\. (?:FAIL|ERROR)$"),
             ("pass", r"^OK(?: \([^)\n]*\))?$"),
         ),
+    ),
+    tool(
+        "sympy tests",
+        "test",
+        "sympy.testing.runtests",
+        "tests finished: ",
+        ("fail", r"^=+ tests finished: .*\b[1-9]\d* (?:failed|exceptions)"),
+        ("pass", r"^=+ tests finished: [1-9]\d* passed"),
+    ),
+    tool(
+        "doctest",
+        "test",
+        "doctest",
+        "***Test Failed***|Test passed",
+        ("fail", r"^\*\*\*Test Failed\*\*\*"),
+        ("pass", r"^Test passed"),
+        silent=True,
     ),
     tool(
         "ruff",

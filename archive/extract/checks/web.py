@@ -28,12 +28,16 @@ WEB: Final[tuple[CheckTool, ...]] = (
         "jest",
         "test",
         "jest, react-scripts test, craco test",
-        "Tests: |Test Suites: |No tests found",
-        ("fail", r"^(?:Tests|Test Suites): +(?:\d+ [a-z]+, ){0,9}[1-9]\d* failed"),
+        "Tests: |Test Suites: |No tests found|threshold for",
+        (
+            "fail",
+            r"^(?:Tests|Test Suites): +(?:\d+ [a-z]+, ){0,9}[1-9]\d* failed"
+            r"|^Jest: .* threshold for",
+        ),
         ("pass", r"^(?:Tests|Test Suites): +(?:\d+ [a-z]+, ){0,9}\d+ passed"),
         ("skip", r"^Tests: +(?:\d+ [a-z]+, ){0,9}\d+ (?:skipped|todo)|^No tests found"),
         own=(
-            ("fail", r"^ *FAIL +\S|^ *✕ |^ +● |^Jest: .*threshold"),
+            ("fail", r"^ *FAIL +\S|^ *✕ |^ +● "),
             ("pass", r"^ *PASS +\S"),
         ),
     ),
@@ -88,6 +92,22 @@ WEB: Final[tuple[CheckTool, ...]] = (
         " passed | failed",
         ("fail", r"^FAILED \| \d+ passed"),
         ("pass", r"^ok \| \d+ passed"),
+    ),
+    tool(
+        "deno lint",
+        "lint",
+        "deno lint",
+        "Checked | problem",
+        ("count", r"^Found ([1-9]\d*) problems?"),
+        ("pass", r"^Checked \d+ files?$"),
+    ),
+    tool(
+        "deno check",
+        "vet",
+        "deno check",
+        "TS|error: ",
+        ("fail", r"^(?:error: )?TS\d+ \[ERROR\]|^error: "),
+        silent=True,
     ),
     tool(
         "playwright",
