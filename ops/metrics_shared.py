@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
@@ -25,6 +25,11 @@ _Fold = Callable[[Iterable[Number]], Number]
 def _fact(name: str, description: str, fold: _Fold) -> Any:
     """Declare one metric; `fold` makes the value of `other` from those of many."""
     return field(default=None, metadata={"name": name, "help": description, "fold": fold})
+
+
+def _oldest_success(times: Iterable[Number]) -> Number:
+    """Of tenants that share a series: one that never had a success doesn't hide how old others'."""
+    return min((time for time in times if time > 0), default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +60,12 @@ class TenantFacts:
     )
     verify_last_success_timestamp: float | None = _fact(
         "ares_verify_last_success_timestamp_seconds",
-        "When verify last finished without findings, seconds since the epoch.",
-        min,
+        "When verify last finished without findings, seconds since the epoch; 0 for never.",
+        _oldest_success,
     )
-    verify_findings: int | None = _fact("ares_verify_findings", "Findings of the last verify.", sum)
+    verify_findings: int | None = _fact(
+        "ares_verify_findings", "Findings of the last verify; 0 before the first.", sum
+    )
     compaction_lag_events: int | None = _fact(
         "ares_compaction_lag_events", "Events that could be compacted and are not.", sum
     )
@@ -86,6 +93,10 @@ class SubscriberFacts:
     lag_entries: int | None = _fact(
         "ares_subscriber_lag_entries", "Feed entries the subscriber is behind.", max
     )
+
+
+NOBODY: Final = SubscriberFacts(delivered_events=0, dropped_events=0, lag_entries=0)
+"""What subscribers without a series of their own add up to when there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +138,16 @@ class SharedGauges:
                 cache.start()
         if self._redis is not None and (facts := self._redis.get()) is not None:
             yield from _families(TenantFacts, "tenant", facts.tenants)
-            yield from _families(SubscriberFacts, "subscriber", facts.subscribers)
+            yield from _families(SubscriberFacts, "subscriber", facts.subscribers, (NOBODY,))
         if self._volume is not None and (volume := self._volume.get()) is not None:
             yield from _families(VolumeFacts, None, {"": volume})
 
 
-def _families(kind: type[Any], label: str | None, named: Mapping[str, Any]) -> Iterator[Metric]:
+def _families(
+    kind: type[Any], label: str | None, named: Mapping[str, Any], others: Sequence[Any] = ()
+) -> Iterator[Metric]:
     own = [name for name in sorted(named) if _may_be_label(name)][:MOST_NAMES]
-    rest = [named[name] for name in named.keys() - set(own)]
+    rest = [*others, *(named[name] for name in named.keys() - set(own))]
     for declared in fields(kind):
         name = declared.metadata["name"]
         family_of = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily

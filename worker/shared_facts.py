@@ -103,8 +103,8 @@ class SharedFactsReader:
             inbox_events=checked(inbox),
             inbox_oldest_seconds=_age(oldest, now_ms),
             dead_letter_events=checked(dead),
-            verify_last_success_timestamp=None if succeeded is None else succeeded / 1000,
-            verify_findings=findings,
+            verify_last_success_timestamp=(succeeded or 0) / 1000,
+            verify_findings=findings or 0,
         )
         return replace(facts, **await self._feed(item, checked(feed), groups, pending, now_ms))
 

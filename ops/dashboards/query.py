@@ -59,11 +59,6 @@ def share(part: str, whole: str) -> str:
     return f"({part} / {whole}) >= 0 or {whole}"
 
 
-def or_none(query: str, label: str) -> str:
-    """`query`, or one series called `none` at 0 where a running fleet has no such thing."""
-    return f'{query} or label_replace(0 * {UP}, "{label}", "none", "", "")'
-
-
 def or_else(query: str, value: str) -> str:
     """`query`, or `value` where a running fleet doesn't have it yet."""
     return f"{query} or {value} * {UP}"

@@ -6,14 +6,14 @@ from typing import Final
 
 from .board import cell, row
 from .panels import GREEN, GREY, RED, YELLOW, Panel, heatmap, timeseries
-from .query import FLEET, increase, or_none, quantiles, rate, tenants
+from .query import FLEET, increase, quantiles, rate, tenants
 
 OUTCOMES: Final = {"completed": GREEN, "failed": RED, "unfinished": YELLOW}
 
 
 def _by_subscriber(title: str, query: str, *, unit: str, about: str) -> Panel:
-    """A line for each subscriber; `none` where there is none, which isn't an error."""
-    lines = [(or_none(f"max by (subscriber) ({query})", "subscriber"), "{{subscriber}}")]
+    """A line for each subscriber, and `other` for those beyond fifty: 0 where there is none."""
+    lines = [(f"max by (subscriber) ({query})", "{{subscriber}}")]
     return timeseries(title, lines, unit=unit, about=about)
 
 

@@ -163,7 +163,12 @@ GLANCE: Final = row(
     cell(
         stat(
             "Verify findings",
-            or_else(f"sum({shared('ares_verify_findings')})", "-1"),
+            or_else(
+                f"sum({shared('ares_verify_findings')} and on (tenant) "
+                f"({shared('ares_verify_findings')} > 0 or "
+                f"{shared('ares_verify_last_success_timestamp_seconds')} > 0))",
+                "-1",
+            ),
             unit="none",
             about="Findings of the last `ares-worker verify`, all tenants. Normal: 0.",
             steps=((None, GREEN), (1, RED)),

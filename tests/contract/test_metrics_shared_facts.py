@@ -64,7 +64,7 @@ async def test_an_empty_tenant_has_nothing_waiting(reader):
     assert (found.feed_pending_entries, found.feed_oldest_pending_seconds) == (0, 0.0)
     assert (found.dead_letter_events, found.feed_consumers, found.subscribers) == (0, 0, 0)
     assert (found.compaction_lag_events, found.compaction_lagging_streams) == (0, 0)
-    assert (found.verify_findings, found.verify_last_success_timestamp) == (None, None)
+    assert (found.verify_findings, found.verify_last_success_timestamp) == (0, 0.0)
 
 
 async def test_the_inbox_is_counted_and_dated_without_reading_its_payloads(

@@ -5,10 +5,13 @@ The rules are the chart's; only their windows and `for` are shortened to seconds
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from streams import RedisEventStore, StoreOptions, SubscriptionOptions
 from support.chart import needed, the
 from support.prometheus import Prometheus
 from support.redis_server import RedisServer, die_with_parent
@@ -36,6 +40,7 @@ def quick_rules(**thresholds: float) -> list[dict[str, Any]]:
     for group in groups:
         for rule in group["rules"]:
             rule["expr"] = re.sub(r"\[\d+m\]", "[15s]", rule["expr"])
+            rule["expr"] = re.sub(r"offset \d+m", "offset 15s", rule["expr"])
             rule["expr"] = re.sub(r"time\(\) - \d+", "time() - 15", rule["expr"])
             if "for" in rule:
                 rule["for"] = "2s"
@@ -167,6 +172,74 @@ def test_a_full_volume_is_told_and_room_clears_it(server: RedisServer, tmp_path:
         becomes(prometheus, "AresArchiveVolumeFilling", "inactive")
         archived = "sum(ares_rounds_archived_total)"
         eventually_sync(lambda: prometheus.query(archived)[0]["value"][1] == "40", 30)
+
+
+@contextmanager
+def sleeping_subscriber(server: RedisServer, name: str) -> Iterator[None]:
+    """Somebody subscribed, and never asks for anything."""
+    begun, over = threading.Event(), threading.Event()
+    options = StoreOptions(subscriptions=SubscriptionOptions(report_s=1))
+
+    async def sleep() -> None:
+        async with (
+            await RedisEventStore.connect(server.url, options=options) as store,
+            store.subscribe(name=name),
+        ):
+            begun.set()
+            await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(sleep()), daemon=True)
+    thread.start()
+    assert begun.wait(20)
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def busy_agents(server: RedisServer) -> Iterator[None]:
+    """A few rounds a second until the block is left."""
+    over = threading.Event()
+
+    def work() -> None:
+        rounds = itertools.count()
+        while not over.wait(0.2):
+            send_rounds(server, 1, first=next(rounds))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_sleeping_subscriber_is_told_and_its_end_clears_it(
+    server: RedisServer, tmp_path: Path
+) -> None:
+    """Its reports, the worker's /metrics, the rule and the alert, from end to end."""
+    installation = Installation(server.url, tmp_path / "rounds")
+    with ExitStack() as stack:
+        worker = stack.enter_context(installation.worker()).wait_ready()
+        prometheus = stack.enter_context(
+            Prometheus(tmp_path, {"pod-0": worker.port}, quick_rules())
+        )
+        becomes(prometheus, "AresSubscribersDropping", "inactive")
+
+        with sleeping_subscriber(server, "sleeper"), busy_agents(server):
+            becomes(prometheus, "AresSubscribersDropping", "firing")
+            (firing,) = prometheus.query(
+                'ALERTS{alertname="AresSubscribersDropping",alertstate="firing"}'
+            )
+            assert firing["metric"]["subscriber"] == "sleeper"
+
+        becomes(prometheus, "AresSubscribersDropping", "inactive")
+        (listed,) = installation.json("subscribers", "list")
+        assert listed["name"] == "sleeper"
+        assert listed["dropped"] > 0
 
 
 def test_a_lagging_compaction_is_told_and_catching_up_clears_it(

@@ -228,3 +228,10 @@ def test_chart_and_package_have_one_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
     assert chart["appVersion"] == project["version"]
+
+
+def test_nothing_links_to_a_made_up_host_of_ours() -> None:
+    texts = [*CHART.rglob("*"), *(ROOT / "ops").rglob("*"), *(ROOT / "docs").rglob("*")]
+    made_up = "ares-worker.example"
+
+    assert [p for p in texts if p.is_file() and made_up in p.read_text("utf-8", "replace")] == []
