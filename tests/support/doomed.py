@@ -22,6 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import hiredis
+
 from .redis_server import die_with_parent
 from .waiting import eventually_sync
 
@@ -148,31 +150,31 @@ class _Steps:
         os.kill(os.getpid(), self._doom.signal)
 
 
-def _name(packet: list[bytes]) -> str:
+def _name(packet: bytes) -> str:
     """Names of the commands of a packet, as `WATCH MGET XLEN`."""
+    reader = hiredis.Reader()
+    reader.feed(packet)
     names = []
-    for command in packet:
-        parts = command.split(b"\r\n", 4)
-        names.append(parts[2].decode())
+    while (command := reader.gets()) is not False:
+        names.append(command[0].decode())
     return " ".join(dict.fromkeys(names))
 
 
 def _watch_redis(steps: _Steps) -> None:
-    from redis.asyncio.connection import AbstractConnection
+    from streams import link
 
-    send = AbstractConnection.send_packed_command
+    def counted(roundtrip: Callable[..., Any]) -> Callable[..., Any]:
+        async def step(self: Any, packet: bytes, count: int) -> Any:
+            struck = steps.reach(_name(packet))
+            replies = await roundtrip(self, packet, count)
+            if struck:
+                steps.strike()
+            return replies
 
-    async def send_counted(self: Any, command: Any, check_health: bool = True) -> None:
-        packet = [command] if isinstance(command, bytes) else list(command)
-        if packet and packet[0].split(b"\r\n")[2] in (b"CLIENT", b"HELLO", b"SELECT"):
-            await send(self, packet, check_health)  # greetings of a new connection
-            return
-        struck = steps.reach(_name(packet))
-        await send(self, packet, check_health)
-        if struck:
-            steps.strike()
+        return step
 
-    AbstractConnection.send_packed_command = send_counted  # type: ignore[method-assign]
+    for kind in (link.TransportLink, link.ConnectionLink):
+        kind.roundtrip = counted(kind.roundtrip)  # type: ignore[method-assign]
 
 
 def _watch_files(steps: _Steps) -> None:
