@@ -14,7 +14,7 @@ from .view import RoundView
 
 _HEAD: Final = 4000
 
-# Words of a request, by what they ask for. The first group that a request matches by weight wins.
+# Words of a request in lower case, by what they ask for: the group of more weight wins.
 _FIX: Final = re.compile(
     r"\b(?:fix(?:es|ed|ing)?|bugs?|broken?|breaks|crash(?:es|ing)?|regression|errors?|fail(?:s|ed"
     r"|ing|ure)?s?|wrong|incorrect(?:ly)?|doesn[’']?t work|not work(?:ing)?|issue text|traceback"
@@ -22,8 +22,7 @@ _FIX: Final = re.compile(
     r"|comments? on|typo|solv(?:e|ing)|missing|shouldn[’']?t|instead of \w+ing|the issue was"
     r"|corrupt(?:ed)?|stale|leak|panic|hangs?|flaky|timeouts?|but (?:the|it|this|now|when|i)"
     r"|isn[’']?t|aren[’']?t|won[’']?t|can[’']?t|still (?:not|says|shows|get|see|fails?))\b|修复"
-    r"|修復|修正|错误|錯誤|报错|報錯|失败|失敗|崩溃|崩潰|问题|問題|故障",
-    re.IGNORECASE,
+    r"|修復|修正|错误|錯誤|报错|報錯|失败|失敗|崩溃|崩潰|问题|問題|故障"
 )
 _IMPLEMENT: Final = re.compile(
     r"\b(?:add(?:s|ed|ing)?|implement(?:s|ed|ing)?|creat(?:e|es|ing)|build|mak(?:e|ing)|writ(?:e"
@@ -32,8 +31,7 @@ _IMPLEMENT: Final = re.compile(
     r"|set ?up|configure|generate|port|move|integrat(?:e|ing)|enable|disable|hide|push|commit"
     r"|merge|release|deploy|run|publish|rebase|use|let[’']?s|document|optimi[sz]e|improve"
     r"|simplify|extract|license)\b|实现|實現|添加|新增|增加|创建|創建|编写|編寫|重构|重構|删除"
-    r"|刪除|修改|更新|升级|升級|支持|提交|部署|优化|優化",
-    re.IGNORECASE,
+    r"|刪除|修改|更新|升级|升級|支持|提交|部署|优化|優化"
 )
 _PLAN: Final = Hinted(
     "plan|propos|design|architect|roadmap|rfc|brainstorm|break |estimate|outline|spec|create |log a"
@@ -149,8 +147,7 @@ def _of_change(request: str, speech: Sequence[Speech]) -> Action:
         return "implement"
     if _MAKE_GREEN.search(head[:400]):
         return "fix"
-    fixes = len(_FIX.findall(head))
-    builds = len(_IMPLEMENT.findall(head))
+    fixes, builds = _weigh(head)
     if fixes == builds == 0:
         return _by_words_of_assistant(speech)
     return "fix" if fixes and fixes >= builds * 0.5 else "implement"
@@ -159,8 +156,14 @@ def _of_change(request: str, speech: Sequence[Speech]) -> Action:
 def _by_words_of_assistant(speech: Sequence[Speech]) -> Action:
     """A bare "yes": what the assistant says it did decides."""
     last = next((s.text for s in reversed(speech) if s.role == "assistant"), "")
-    fixes, builds = len(_FIX.findall(last[:_HEAD])), len(_IMPLEMENT.findall(last[:_HEAD]))
+    fixes, builds = _weigh(last[:_HEAD])
     return "fix" if fixes > builds else "implement"
+
+
+def _weigh(text: str) -> tuple[int, int]:
+    """How often a text speaks of faults, and how often of work."""
+    lowered = text.lower()
+    return len(_FIX.findall(lowered)), len(_IMPLEMENT.findall(lowered))
 
 
 def _asks(request: str) -> bool:

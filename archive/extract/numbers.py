@@ -20,6 +20,7 @@ _NUMBER_WORD: Final = re.compile(
 _NUMBER_HINT: Final = Hinted(
     "pr|request|mr|issue|ticket|bug|gh",
     r"(?:pr|request|mr|issue|ticket|bug|gh)s?[ -]?(?:number |no\.? ?|#|!)?[`*(]{0,3}#?\d",
+    re.NOFLAG,
 )
 _DIGIT: Final = re.compile(r"[1-9](?<=[ #!.*(`-].)")
 _PR_WORDS: Final = ("pull", "pr", "merge", "mr")
@@ -43,7 +44,7 @@ _ISSUE_BEFORE: Final = re.compile(
 
 def add_numbers(text: str, refs: Refs) -> None:
     """Keep the pull requests and issues that `text` names, and no step, colour or page."""
-    worded = _DIGIT.search(text) is not None and _NUMBER_HINT.search(text) is not None
+    worded = _DIGIT.search(text) is not None and _NUMBER_HINT.search(text.lower()) is not None
     settled = _add_worded(text, refs) if worded else set()
     if "#" not in text:
         return

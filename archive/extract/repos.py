@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from archive.prefilter import has_any
+
+# `\b` stands behind the first letter: at the beginning it would keep the engine from skipping.
 _URL_REPO: Final = re.compile(
-    r"(?:https?://(?:[\w.-]+@)?(?:www\.)?|ssh://git@|git@|\b)(?:github\.com|gitlab\.com"
-    r"|bitbucket\.org|codeberg\.org"
-    r"|raw\.githubusercontent\.com)[/:]([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})"
+    r"(?:g(?<!\wg)it(?:hub|lab)\.com|b(?<!\wb)itbucket\.org|c(?<!\wc)odeberg\.org"
+    r"|r(?<!\wr)aw\.githubusercontent\.com)"
+    r"[/:]([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})"
 )
 _API_REPO: Final = re.compile(r"\brepos/([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})")
 _GH_REPO: Final = re.compile(
@@ -19,16 +22,10 @@ _HOST_SLUG: Final = re.compile(
     r"\b(?:github|gitlab|bitbucket):([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})"
 )
 _REPO_PATTERNS: Final = (
-    ("github", _URL_REPO),
-    ("gitlab", _URL_REPO),
-    ("bitbucket", _URL_REPO),
-    ("codeberg", _URL_REPO),
-    ("repos/", _API_REPO),
-    ("--repo", _GH_REPO),
-    ("-R ", _GH_REPO),
-    ("hub:", _HOST_SLUG),
-    ("lab:", _HOST_SLUG),
-    ("bucket:", _HOST_SLUG),
+    (("github", "gitlab", "bitbucket", "codeberg"), _URL_REPO),
+    (("repos/",), _API_REPO),
+    (("--repo", "-R "), _GH_REPO),
+    (("hub:", "lab:", "bucket:"), _HOST_SLUG),
 )
 _RESERVED: Final = frozenset(
     {
@@ -43,8 +40,8 @@ def repos_in(text: str) -> Iterator[str]:
     """owner/repo of every address of a code host in `text`."""
     if "/" not in text:
         return
-    for needle, pattern in _REPO_PATTERNS:
-        if needle in text:
+    for needles, pattern in _REPO_PATTERNS:
+        if has_any(text, needles):
             for match in pattern.finditer(text):
                 if slug := repo_slug(match[1], match[2]):
                     yield slug

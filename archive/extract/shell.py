@@ -12,8 +12,12 @@ from typing import Final, NamedTuple
 
 from .shell_skip import IN_DOUBLE, read_body, skip_substitution
 
-_PLAIN: Final = re.compile(r"[^\s'\"\\$`;&|<>()]+")
+_PLAIN: Final = re.compile(r"[^ \t\n\r\f\v'\"\\$`;&|<>()]+")
+_BLANKS: Final = " \t\r\f\v\\"  # the backslash before a line break
 _BLANK: Final = re.compile(r"(?:[ \t\r\f\v]|\\\n)+")
+_ENDS: Final = "<>&|;\n()"
+"""What ends a word, blanks apart."""
+_WORD_ENDS: Final = frozenset({"", *" \t\r\f\v", *_ENDS})
 _REDIRECT: Final = re.compile(r"&>>|&>|<<<|<<-|<<|>>|>\||>&|<&|<>|>|<")
 _OPERATOR: Final = re.compile(r"&&|\|\||;;|\|&|[;&|\n()]")
 _ANSI_C: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
@@ -60,12 +64,13 @@ class _Parser:
     def run(self) -> list[Command]:
         text, end = self._text, len(self._text)
         while self._at < end:
-            if blank := _BLANK.match(text, self._at):
+            char = text[self._at]
+            if char in _BLANKS and (blank := _BLANK.match(text, self._at)):
                 self._at = blank.end()
-            elif text[self._at] == "#":
+            elif char == "#":
                 line_end = text.find("\n", self._at)
                 self._at = end if line_end < 0 else line_end
-            elif not self._redirect() and not self._operator():
+            elif char not in _ENDS or not (self._redirect() or self._operator()):
                 self._words.append(self._word())
         self._finish("")
         return [Command(w, tuple(r), joiner, piped) for w, r, joiner, piped in self._parts]
@@ -130,6 +135,8 @@ class _Parser:
             if plain := _PLAIN.match(text, self._at):
                 parts.append(plain[0])
                 self._at = plain.end()
+                if text[self._at : self._at + 1] in _WORD_ENDS:
+                    break
                 continue
             char = text[self._at]
             if char == "'":

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive.build import build_round_record, cut_rounds
+from archive.extract.shell import parse_script
 from archive.identifiers import protect_identifiers
 from archive.record import ACTIONS
 from archive.screen import screen_text
@@ -125,6 +126,13 @@ def test_cut_rounds_hold_every_event_once(events: list[Event]) -> None:
     for part in cut.finished:
         assert [e.type in TERMINAL_TYPES for e in part] == [False] * (len(part) - 1) + [True]
     assert all(e.type not in TERMINAL_TYPES for e in cut.open)
+
+
+@given(st.text(st.sampled_from("ab#={!\u3000\u00a0\x1f" + " \t\r\n'\"\\$`;&|<>()" * 2)))
+@settings(max_examples=300, deadline=None)
+def test_every_script_is_read_to_its_end(script: str) -> None:
+    words = [word for command in parse_script(script) for word in command.words]
+    assert sum(map(len, words)) <= len(script) + len(words)
 
 
 @given(st.lists(words, max_size=4).map(" ".join))

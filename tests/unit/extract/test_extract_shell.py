@@ -36,6 +36,7 @@ def run(script: str) -> list[tuple[str, ...]]:
         ("[[ a > b ]] && c", [["[[", "a", ">", "b", "]]"], ["c"]]),
         ("diff <(a) <(b)", [["diff", "<(a)", "<(b)"]]),
         ("'unclosed", [["unclosed"]]),
+        ("echo a\u3000b \u00a0 c", [["echo", "a\u3000b", "\u00a0", "c"]]),
         ("", []),
     ],
 )  # fmt: skip
