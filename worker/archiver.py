@@ -17,7 +17,8 @@ from streams.errors import AresError, CorruptionError
 from streams.event import TERMINAL_TYPES
 from streams.feed import Delivery, FeedEntry, FeedGroup
 
-from .archiving import Archived, StreamArchiver
+from .archived import Archived
+from .archiving import StreamArchiver
 
 _LIMIT_CHECK_EVENTS: Final = 1024
 

@@ -23,7 +23,8 @@ from streams.state import Advance, advance
 from streams.tail import StreamFacts, read_facts
 from streams.wire import Wire
 
-from .archiving import Archived, ArchivingPolicy, StreamArchiver
+from .archived import Archived
+from .archiving import ArchivingPolicy, StreamArchiver
 from .rounds import RoundLimits
 
 _TRIES: Final = 50

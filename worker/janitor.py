@@ -19,7 +19,8 @@ from streams.lease import Acquired, Lease
 from streams.tail import StreamFacts, read_facts
 from streams.wire import Reply, Wire, checked
 
-from .archiving import Archived, StreamArchiver
+from .archived import Archived
+from .archiving import StreamArchiver
 from .compactor import Compactor
 from .retirement import Retired, Retirement
 

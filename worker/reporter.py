@@ -13,8 +13,8 @@ from ops.metrics_pipeline import CompactionResult, DeadReason, LossReason
 from ops.repeats import CauseLimiter
 from streams.errors import AresError, StreamCorrupted
 
+from .archived import Archived, UnbuildableRound
 from .archiver import ArchiverFacts
-from .archiving import Archived, UnbuildableRound
 from .compactor import Compacted
 from .inbox_commit import Sequenced
 from .janitor import Tidied

@@ -16,7 +16,8 @@ from streams.state import StreamState, read_command
 from streams.tail import StreamFacts
 from streams.wire import Command, Wire, checked
 
-from .archiving import Archived, StreamArchiver
+from .archived import Archived
+from .archiving import StreamArchiver
 from .compactor import Compactor
 
 

@@ -19,7 +19,8 @@ from archive.writer import FileArchiveWriter
 from bench.measure import Bench, Row, Stopwatch, interleaved
 from streams.event import Event
 from streams.redis_store import RedisEventStore
-from worker.archiving import Archived, ArchivingPolicy, StreamArchiver
+from worker.archived import Archived
+from worker.archiving import ArchivingPolicy, StreamArchiver
 from worker.verifying import Verifier
 
 PER_STREAM = 100
