@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -19,6 +20,7 @@ _MANY: Final = frozenset({"mvn", "mvnw", "gradle", "gradlew", "sbt"})
 _ANYWHERE: Final = frozenset(
     {"test", "verify", "install", "package", "check", "build", "compile", "lint", "assemble"}
 )
+_MAX_REMEMBERED: Final = 20
 _NONE: Final[list[tuple[str, CheckTool]]] = []
 
 
@@ -34,8 +36,22 @@ def _by_program() -> dict[str, list[tuple[str, CheckTool]]]:
 PROGRAMS: Final = _by_program()
 
 
-def match_tools(words: Sequence[str]) -> Iterator[CheckTool]:
-    """The tools that a command line runs: usually one, `mvn package` tests and builds."""
+def match_tools(words: tuple[str, ...]) -> tuple[CheckTool, ...]:
+    """The tools that a command line runs: usually one, `mvn package` tests and builds.
+
+    Short command lines are remembered, like their parsing.
+    """
+    return _remembered(words) if len(words) <= _MAX_REMEMBERED else _match_tools(words)
+
+
+def _match_tools(words: tuple[str, ...]) -> tuple[CheckTool, ...]:
+    return tuple(_matching(words))
+
+
+_remembered: Final = lru_cache(maxsize=2_000)(_match_tools)
+
+
+def _matching(words: Sequence[str]) -> Iterator[CheckTool]:
     name = program_name(words[0])
     name = "python" if name.startswith("python") else name
     if "--version" in words or "--help" in words:

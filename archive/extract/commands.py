@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .shell import Command, parse_script
 
 _WORD: Final = re.compile(r"[\w.+-]+")
 _MAX_NESTING: Final = 4
+_MAX_REMEMBERED: Final = 1_000
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
 _PYTHONS: Final = ("python", "pypy")
 
@@ -83,15 +85,29 @@ def program_name(word: str) -> str:
     return name.removesuffix(".exe").removesuffix(".cmd")
 
 
-def invocations(commands: Sequence[Command], nesting: int = 0) -> Iterator[Invocation]:
-    """Every program that a script runs, in order, including those of `sh -c` scripts."""
+def calls_of(script: str) -> tuple[Invocation, ...]:
+    """Every program that `script` runs, in order, including those of `sh -c` scripts.
+
+    Agents run the same commands again and again, so that short ones are remembered.
+    """
+    return _remembered(script) if len(script) <= _MAX_REMEMBERED else _calls_of(script)
+
+
+def _calls_of(script: str) -> tuple[Invocation, ...]:
+    return tuple(_invocations(parse_script(script)))
+
+
+_remembered: Final = lru_cache(maxsize=2_000)(_calls_of)
+
+
+def _invocations(commands: Sequence[Command], nesting: int = 0) -> Iterator[Invocation]:
     for command in commands:
         words = _unwrap(command.words)
         if not words:
             continue
         script = _inner_script(words)
         if script is not None and nesting < _MAX_NESTING:
-            for inner in invocations(parse_script(script), nesting + 1):
+            for inner in _invocations(parse_script(script), nesting + 1):
                 piped = inner.command.piped or command.piped
                 origin = Command(
                     inner.command.words,

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from .commands import Invocation, invocations
+from .commands import Invocation, calls_of
 from .envelope import find_directory, unwrap
 from .payload import decode_json, is_failed, tool_output
-from .shell import parse_script
 from .text import clean_terminal
 
 _SCRIPT_KEYS: Final = ("command", "cmd", "script", "code", "commandLine", "CommandLine")
@@ -78,7 +77,7 @@ class ToolRun:
     def calls(self) -> tuple[Invocation, ...]:
         """The programs that the script runs, in order; parsed when first asked for."""
         if not self._parsed:
-            self._parsed.append(tuple(invocations(parse_script(self.script))))
+            self._parsed.append(calls_of(self.script))
         return self._parsed[0]
 
 

@@ -100,7 +100,7 @@ def _worth_a_look(calls: Sequence[Invocation], logs: dict[str, CheckTool]) -> bo
 
 
 def _is_check(call: Invocation) -> bool:
-    return tasks_of(call.words) is not None or next(match_tools(call.words), None) is not None
+    return bool(match_tools(call.words)) or tasks_of(call.words) is not None
 
 
 def _led_on(calls: Sequence[Invocation], place: int, evidence: str) -> Iterator[Check]:
@@ -124,7 +124,7 @@ def _judge_call(
     alone: bool,
 ) -> Iterator[Check]:
     call = run.calls[place]
-    tools = list(match_tools(call.words))
+    tools = match_tools(call.words)
     for tool in tools:
         for redirect in call.command.redirects:
             if redirect.operator in (">", "&>", ">>", "&>>"):

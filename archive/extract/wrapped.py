@@ -10,11 +10,10 @@ from archive.record import Check, CheckKind
 
 from .check_match import MAKES, PROGRAMS, also_ran, match_tools
 from .checks import TOOLS, judge
-from .commands import Invocation, invocations, program_name
+from .commands import Invocation, calls_of, program_name
 from .endings import Ending, sounds_bad
 from .runners import named_kind, strip_prefixes
 from .sessions import SESSION_RUNNERS, session_results
-from .shell import parse_script
 from .tool_run import ToolRun
 
 _ECHOED: Final = re.compile(
@@ -124,7 +123,7 @@ def _echoed_calls(call: Invocation, text: str) -> Iterator[tuple[str, ...]]:
     if call.name in MAKES:
         lines += [line for line in text.split("\n", 200)[:200] if _starts_a_tool(line)]
     for line in lines[:50]:
-        for inner in invocations(parse_script(line)):
+        for inner in calls_of(line):
             yield inner.words
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archive.extract.commands import invocations
+from archive.extract.commands import calls_of
 from archive.extract.shell import parse_script
 
 
@@ -13,7 +13,7 @@ def words(script: str) -> list[list[str]]:
 
 
 def run(script: str) -> list[tuple[str, ...]]:
-    return [call.words for call in invocations(parse_script(script))]
+    return [call.words for call in calls_of(script)]
 
 
 @pytest.mark.parametrize(
