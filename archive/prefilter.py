@@ -26,23 +26,6 @@ def has_any(text: str, words: Iterable[str]) -> bool:
     return False
 
 
-class Hinted:
-    """A pattern for text in any case, tried only where a hint is.
-
-    `hints` are lower-case strings, parted by "|", one of which is in whatever the pattern matches.
-    """
-
-    __slots__ = ("hints", "pattern")
-
-    def __init__(self, hints: str, pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> None:
-        self.hints = tuple(hints.split("|"))
-        self.pattern = re.compile(pattern, flags)
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """The first match in `text`."""
-        return self.pattern.search(text) if has_any(text.lower(), self.hints) else None
-
-
 class Index(Generic[Owner]):
     """Many owners of words: which of them a text names, in one pass over it."""
 
@@ -59,6 +42,26 @@ class Index(Generic[Owner]):
         """The owners of whose words `text` holds one, in their order."""
         matches = self._find(text.encode("utf-8", "replace"), overlapping=True)
         return [self._owners[n] for n in sorted({self._places[word] for word, *_ in matches})]
+
+
+class Hinted:
+    """A pattern for text in any case, tried only where a hint is.
+
+    `hints` are lower-case strings, parted by "|", one of which is in whatever the pattern matches.
+    """
+
+    __slots__ = ("_find", "hints", "pattern")
+
+    def __init__(self, hints: str, pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> None:
+        self.hints = tuple(hints.split("|"))
+        self.pattern = re.compile(pattern, flags)
+        automaton = BytesAhoCorasick([hint.encode() for hint in self.hints])
+        self._find = automaton.find_matches_as_indexes
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """The first match in `text`."""
+        hinted = self._find(text.lower().encode("utf-8", "replace"))
+        return self.pattern.search(text) if hinted else None
 
 
 class Run:

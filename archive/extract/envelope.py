@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from archive.prefilter import has_any
+
 _WINDOW: Final = 600
 
 _HEAD_CODES: Final = re.compile(
@@ -29,7 +31,7 @@ _TAIL_CODES: Final = re.compile(
     r"|^(?:Process|Command) exited with (?:exit )?code:? (-?\d{1,9})\.?\s*\Z",
     re.MULTILINE,
 )
-_CODE_HINTS: Final = ("xit ", "xited with", "xit_code", "xit:", "returncode", "ommand failed")
+_CODE_HINTS: Final = ("xit", "returncode", "ommand failed")
 _CODEX_HEAD: Final = re.compile(
     r"\A(?:Chunk ID: \S*\n)?(?:Exit code: -?\d+\n)?Wall time: [^\n]*\n"
     r"(?:Process [^\n]*\n)?(?:Original token count: \d+\n)?(?:Total output lines: \d+\n)?"
@@ -68,7 +70,7 @@ def unwrap(text: str) -> tuple[str, int | None]:
         return text[8 : facts.start()], code
     if text[:2] in _CODEX_STARTS and (match := _CODEX_HEAD.match(text) or _CLAUDE_HEAD.match(text)):
         text = text[match.end() :]
-    if text.rstrip()[-1:] in _PROMPT_ENDS and (
+    if text[-_WINDOW:].rstrip()[-1:] in _PROMPT_ENDS and (
         match := _PROMPT_TAIL.search(text, max(0, len(text) - _WINDOW))
     ):
         text = text[: match.start()]
@@ -77,14 +79,10 @@ def unwrap(text: str) -> tuple[str, int | None]:
 
 def find_exit_code(text: str) -> int | None:
     """The exit code as one of the agents would write it into its output."""
-    match = None
-    head = text[:_WINDOW]
-    if any(word in head for word in _CODE_HINTS):
-        match = _HEAD_CODES.search(head)
-    if match is None:
-        tail = text[-_WINDOW:]
-        if any(word in tail for word in _CODE_HINTS):
-            match = _TAIL_CODES.search(tail)
+    head, tail = text[:_WINDOW], text[-_WINDOW:]
+    match = _HEAD_CODES.search(head) if has_any(head, _CODE_HINTS) else None
+    if match is None and has_any(tail, _CODE_HINTS):
+        match = _TAIL_CODES.search(tail)
     return int(match[match.lastindex or 0]) if match else None
 
 

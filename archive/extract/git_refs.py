@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from archive.identifiers import find_urls
+from archive.prefilter import Hinted, has_any
 
 from .refs import URL_NUMBER, Refs, add_url
 from .repos import repos_called, repos_in
@@ -40,15 +41,18 @@ _NEW_BRANCH: Final = re.compile(
     r"\bgit (?:-C \S+ )?(?:checkout -[bB]|switch -[cC]|worktree add -b"
     r"|branch)\s+[\"']?(\w[\w./-]{0,200})"
 )
+_BRANCHING: Final = ("checkout -", "switch -", "worktree add -b", "branch")
 _GH_ACTS: Final = re.compile(
     r"\b(?:gh|glab) (pr|mr|issue) (?:view|checkout|merge|comment|edit|close|reopen|diff|review"
     r"|checks|ready|develop|pin) (?:-\S+ )*[\"']?#?([1-9]\d{0,6})\b"
     r"|\brepos/[^/\s]+/[^/\s]+/(pulls|issues)/([1-9]\d{0,6})\b"
 )
 _GIT: Final = re.compile(r"\b(?:git|gh|glab|hub)\b")
-_SCRATCH_REPO: Final = re.compile(r"\bgit init\b|\bmktemp\b")
-_CREATES: Final = re.compile(
-    r"\b(?:gh|glab|hub) (?:pr|issue|mr|release|repo|gist) (?:create|new|merge)\b"
+_SCRATCH_REPO: Final = Hinted("git init|mktemp", r"\bgit init\b|\bmktemp\b", re.NOFLAG)
+_CREATES: Final = Hinted(
+    " create| new| merge",
+    r"\b(?:gh|glab|hub) (?:pr|issue|mr|release|repo|gist) (?:create|new|merge)\b",
+    re.NOFLAG,
 )
 
 
@@ -72,7 +76,7 @@ class GitEvidence:
     def _shown_commits(self) -> Iterator[str]:
         for run in self._runs:
             yield from _GIT_ARGUMENT.findall(run.script[:4000])
-            if any(word in run.script for word in _GIT_LISTS):
+            if has_any(run.script, _GIT_LISTS):
                 for match in _GIT_KNOWN.finditer(run.output[:200_000]):
                     yield from (group for group in match.groups() if group)
 
@@ -103,15 +107,15 @@ def _made_by(run: ToolRun, refs: Refs) -> None:
         return
     output = run.output[:200_000]
     if not _SCRATCH_REPO.search(script):
-        for match in _GIT_COMMITTED.finditer(output):
+        for match in _GIT_COMMITTED.finditer(output) if "] " in output else ():
             refs.add("commit", match[2])
             branch = match["branch"].split(" ", 1)[0]
             if branch != "detached":
                 refs.add("branch", branch)
-        for match in _GIT_PUSHED.finditer(output):
+        for match in _GIT_PUSHED.finditer(output) if " -> " in output else ():
             refs.add("commit", match[1])
             refs.add("branch", match[2])
-        for match in _NEW_BRANCH.finditer(script[:4000]):
+        for match in _NEW_BRANCH.finditer(script[:4000]) if has_any(script, _BRANCHING) else ():
             refs.add("branch", match[1])
     if _CREATES.search(script) and not run.failed:
         for url in find_urls(output[-4000:]):

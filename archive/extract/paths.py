@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from archive.prefilter import has_any
+
 from .view import RoundView
 
 _SCRATCH: Final = (  # places for what does not last
@@ -34,6 +36,7 @@ _PATH_KEYS: Final = (
     "absolute_path", "AbsolutePath", "relative_path", "relativePath", "file", "file_name",
     "relative_workspace_path", "filepath",
 )  # fmt: skip
+_PATHS: Final = frozenset(_PATH_KEYS)
 _SEARCHERS: Final = frozenset(
     {"grep", "glob", "ls", "search", "find", "list_directory", "grep_search"}
 )
@@ -43,7 +46,7 @@ UNKNOWN: Final = "\x00"
 
 def path_argument(arguments: Mapping[str, Any]) -> str:
     """The path among a tool's arguments, or nothing."""
-    for key in _PATH_KEYS:
+    for key in _PATH_KEYS if not _PATHS.isdisjoint(arguments) else ():
         if key in arguments:
             value = arguments[key]
             if isinstance(value, str) and 0 < len(value) <= _LONGEST:
@@ -100,7 +103,7 @@ def _candidates(view: RoundView) -> tuple[str, ...]:
     worked: set[str] = set()
     for run in view.runs:
         worked.add(run.directory)
-        if any(word in run.script for word in _CD_HINTS):
+        if has_any(run.script, _CD_HINTS):
             worked.update(match[1] for match in _ABSOLUTE_CD.finditer(run.script[:4000]))
     first = view.directory.rstrip("/") or _inferred(view)
     outermost = _outermost(worked)
@@ -124,7 +127,8 @@ def _outermost(directories: Iterable[str]) -> list[str]:
 def _inferred(view: RoundView) -> str:
     """The outermost root under which absolute paths of some calls are relative ones of others."""
     absolute = {p for run in view.runs if (p := path_argument(run.arguments)).startswith("/")}
-    absolute.update(m[1] for run in view.runs if (m := _SHOWN_FILE.match(run.output)))
+    shown = (run.output for run in view.runs if run.output.startswith("[File: "))
+    absolute.update(m[1] for output in shown if (m := _SHOWN_FILE.match(output)))
     absolute = {p for p in absolute if len(p) <= _LONGEST and p.count("/") < 64}
     if not absolute:
         return ""
@@ -150,12 +154,13 @@ def _inferred(view: RoundView) -> str:
 
 def _relative_paths(view: RoundView, names: Iterable[str]) -> Iterator[str]:
     """Relative paths in what searches and scripts were given and printed, near one of `names`."""
+    words: set[str] = set()
     for run in view.runs:
         if not run.script and run.tool not in _SEARCHERS:
             continue
         texts = (run.script[:2000], run.output[:4000])
         for text in texts:
-            if "/" not in text or not any(name in text for name in names):
-                continue
-            for match in _RELATIVE.finditer(text):
-                yield match[1].removesuffix(":")
+            if "/" in text and has_any(text, names):
+                words.update(word for word in text.split() if "/" in word)
+    for match in _RELATIVE.finditer(" ".join(words)):
+        yield match[1].removesuffix(":")

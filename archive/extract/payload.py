@@ -13,6 +13,7 @@ _OUTPUT_KEYS: Final = ("output", "result", "content")
 _TEXT_KEYS: Final = ("output", "text", "content", "result", "message", "error")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,9}")
 _EXIT_KEYS: Final = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
+_EXITS: Final = frozenset(_EXIT_KEYS)
 _ENVELOPE_KEYS: Final = frozenset({"output", "stdout", "stderr", "metadata", *_EXIT_KEYS})
 _FAILED_STATES: Final = frozenset(
     {"error", "failed", "failure", "rejected", "cancelled", "canceled", "denied", "aborted"}
@@ -147,6 +148,8 @@ def _block_text(block: Any) -> str:
 
 def _exit_code(fields: Mapping[str, Any]) -> int | None:
     metadata = fields.get("metadata")
+    if not metadata and _EXITS.isdisjoint(fields):
+        return None
     for part in (fields, metadata) if isinstance(metadata, Mapping) else (fields,):
         for key in _EXIT_KEYS:
             if key not in part:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from archive.prefilter import Index
 from archive.record import Check, CheckKind
 
 from .check_match import MAKES, PROGRAMS, also_ran, match_tools
@@ -40,6 +41,10 @@ _ECHO_ONLY: Final = frozenset(
         "swift build", "sbt build", "deno check", "mvn lint", "doctest",
     }
 )  # fmt: skip
+
+_OUTSPOKEN: Final = Index(
+    (tool for tool in TOOLS if tool.name not in _ECHO_ONLY), lambda tool: tool.needles
+)
 
 
 def judge_tasks(
@@ -84,10 +89,8 @@ def _by_echo(call: Invocation, ending: Ending, run: ToolRun, text: str) -> Itera
 
 
 def _by_summary(text: str, known: frozenset[CheckKind]) -> Iterator[Check]:
-    for tool in TOOLS:
-        if tool.kind in known or tool.name in _ECHO_ONLY:
-            continue
-        if result := judge(tool, text):
+    for tool in _OUTSPOKEN.named_in(text):
+        if tool.kind not in known and (result := judge(tool, text)):
             yield Check(tool.kind, tool.name, result)
 
 

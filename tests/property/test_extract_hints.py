@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from archive.extract.cues import CUES
 from archive.prefilter import Hinted, Index, Run, has_any
 
-MODULES = ("action", "numbers", "prose", "summary")
+MODULES = ("action", "git_refs", "numbers", "prose", "summary")
 
 
 def hinted_patterns() -> Iterator[tuple[str, re.Pattern[str], Sequence[str]]]:
