@@ -11,7 +11,8 @@ from .tool_run import ToolRun
 
 _NOT_DONE: Final = re.compile(
     r"^\s*(?:<tool_use_error>|ERROR\b|Error\b|error:|Failed|failed|Invalid|Cannot|Could not"
-    r"|Unable|No changes|apply_patch verification failed|\[?[Ee]xecution error)"
+    r"|Unable|No changes|The tool execution failed"
+    r"|apply_patch verification failed|\[?[Ee]xecution error)"
     r"|[Ss]tring to replace (?:was )?not found|No replacement was performed"
     r"|not found in (?:the )?file|Found \d+ matches of the string|has not been read yet"
     r"|File has been (?:unexpectedly )?modified|introduced new syntax error"

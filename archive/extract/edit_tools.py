@@ -18,19 +18,20 @@ from .tool_run import ToolRun
 
 _OLD_KEYS: Final = (
     "old_string", "old_str", "oldText", "old_text", "search", "old_content", "old", "find",
-    "oldString", "TargetContent", "original_text", "regex", "needle",
+    "oldString", "TargetContent", "original_text", "regex", "needle", "oldStr",
 )  # fmt: skip
 _NEW_KEYS: Final = (
     "new_string", "new_str", "newText", "new_text", "replace", "replacement", "new_content", "new",
-    "newString", "ReplacementContent", "replacement_text", "repl",
+    "newString", "ReplacementContent", "replacement_text", "repl", "newStr",
 )  # fmt: skip
 _CONTENT_KEYS: Final = (
     "content", "file_text", "contents", "file_content", "new_source", "text", "CodeContent",
-    "data",
+    "data", "fileText", "streamContent",
 )  # fmt: skip
 _PART_KEYS: Final = ("code_edit", "changes", "code", "body")
 """Part of a file, the rest of it left out or only hinted at."""
-_EDITS_KEYS: Final = ("edits", "ReplacementChunks", "replacements")
+_EDITS_KEYS: Final = ("edits", "ReplacementChunks", "replacements", "edit", "file")
+_DRY_KEYS: Final = ("dryRun", "dry_run", "preview_only")
 _SOURCE_KEYS: Final = ("source", "old_path", "oldPath", "source_path", "from", "src")
 _TARGET_KEYS: Final = (
     "destination", "new_path", "target", "to", "newPath", "destination_path", "dest",
@@ -42,16 +43,20 @@ _CHANGING: Final = frozenset(
 _WRITERS: Final = re.compile(r"write|create|save|new_?file|notebookedit|put_?file|add_?file")
 _DELETERS: Final = re.compile(r"delete|remove|unlink")
 _MOVERS: Final = re.compile(r"move|rename")
+_FOLDERS: Final = re.compile(r"director|folder|mkdir")
 _CHANGERS: Final = re.compile(
-    f"edit|append|{_WRITERS.pattern}|{_DELETERS.pattern}|{_MOVERS.pattern}"
+    f"edit|append|replace|{_WRITERS.pattern}|{_DELETERS.pattern}|{_MOVERS.pattern}"
 )
 _READERS: Final = re.compile(r"^(?:read|view|open|cat|show|get)|read_?file|view_?file")
+_MAX_NUMBERED: Final = 200
 _ALL: Final = frozenset({"replace_all", "replaceAll", "allow_multiple", "AllowMultiple"})
 
 
 def apply_tool(run: ToolRun, ledger: Ledger, roots: Roots, opened: str) -> bool:
     """Book what a file tool did; False where `run` is no file tool."""
     arguments = run.arguments
+    if any(arguments.get(key) is True for key in _DRY_KEYS) or _FOLDERS.search(run.tool):
+        return True
     editor = _is_editor(arguments)
     if run.script and not editor:
         return False
@@ -108,10 +113,25 @@ def book(
 def _apply_scattered(run: ToolRun, ledger: Ledger, roots: Roots) -> bool:
     """Book edits that name their files one by one; False where there are none."""
     edits = [edit for edit in _edits(run.arguments) if path_argument(edit)]
-    if edits and was_done(run):
-        for edit in edits:
-            _replace(run, edit, _place(run, path_argument(edit), roots), ledger)
-    return bool(edits)
+    removed = run.arguments.get("file_paths") if _DELETERS.search(run.tool) else None
+    if not was_done(run):
+        return bool(edits or removed)
+    for edit in edits:
+        path = _place(run, path_argument(edit), roots)
+        if "diff" in edit:
+            for block in read_patch(_joined(edit["diff"])):
+                ledger.edit(path, block.added, block.removed, run.index)
+        else:
+            _replace(run, edit, path, ledger)
+    for name in removed if isinstance(removed, list) else ():
+        ledger.delete(_place(run, str(name), roots), run.index)
+    return bool(edits or removed)
+
+
+def _joined(diff: Any) -> str:
+    """A diff given as text, or as blocks of one."""
+    blocks = diff if isinstance(diff, list) else [diff]
+    return "\n".join(str(b.get("content", "") if isinstance(b, Mapping) else b) for b in blocks)
 
 
 def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
@@ -124,7 +144,7 @@ def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
     elif edits := _edits(arguments):
         for edit in edits:
             _replace(run, edit, path, ledger)
-    elif verb == "append" and text is not None:
+    elif "append" in verb and text is not None:
         ledger.append(path, text, run.index)
     elif verb == "insert" or _first(arguments, _LINE_KEYS) is not None:
         if text is not None:
@@ -139,7 +159,7 @@ def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
     elif _MOVERS.search(verb):
         if target := _first(arguments, _TARGET_KEYS):
             ledger.move(path, join(run.directory, target), run.index)
-    elif content is not None and (_WRITERS.search(verb) or verb in ("edit_file", "edit")):
+    elif content is not None and (_WRITERS.search(verb) or verb.startswith("edit")):
         made = NEW_FILE.search(run.output[:200]) is not None
         ledger.write(path, content, run.index, new=True if made else None)
     elif _WRITERS.search(verb) and verb != "todowrite":
@@ -160,7 +180,15 @@ def _apply_part(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
 
 def _edits(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     edits = next((arguments[key] for key in _EDITS_KEYS if arguments.get(key)), None)
-    return [e for e in edits if isinstance(e, Mapping)] if isinstance(edits, list) else []
+    if isinstance(edits, Mapping):
+        return [edits]
+    if isinstance(edits, list):
+        return [e for e in edits if isinstance(e, Mapping)]
+    numbered: list[Mapping[str, Any]] = []
+    while (olds := f"old_str_{len(numbered) + 1}") in arguments and len(numbered) < _MAX_NUMBERED:
+        new = arguments.get(olds.replace("old", "new"))
+        numbered.append({"old_str": arguments[olds], "new_str": new})
+    return numbered
 
 
 def _replace(run: ToolRun, edit: Mapping[str, Any], path: str, ledger: Ledger) -> None:

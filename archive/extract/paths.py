@@ -34,7 +34,7 @@ _RELATIVE: Final = re.compile(r"(?<![\w/.~$-])(?:\./)?((?:[\w@.+-]+/)+[\w@.+-]+)
 _PATH_KEYS: Final = (
     "file_path", "path", "filePath", "target_file", "TargetFile", "notebook_path", "filename",
     "absolute_path", "AbsolutePath", "relative_path", "relativePath", "file", "file_name",
-    "relative_workspace_path", "filepath",
+    "relative_workspace_path", "filepath", "pathInProject", "targetFile",
 )  # fmt: skip
 _PATHS: Final = frozenset(_PATH_KEYS)
 _SEARCHERS: Final = frozenset(

@@ -18,6 +18,7 @@ _ENVELOPE_KEYS: Final = frozenset({"output", "stdout", "stderr", "metadata", *_E
 _FAILED_STATES: Final = frozenset(
     {"error", "failed", "failure", "rejected", "cancelled", "canceled", "denied", "aborted"}
 )
+_ENDS: Final = frozenset({"failure", "error", "rejected"})
 _MAX_DEPTH: Final = 64
 
 
@@ -87,7 +88,8 @@ def tool_output(payload: Mapping[str, Any]) -> tuple[str, int | None]:
         if isinstance(value, str) and value[:1] == "{":
             value = _envelope(value) or value
         if isinstance(value, Mapping):
-            code = _exit_code(value) if code is None else code
+            value = _ended(value)
+            code = _exit_code(value) if code is None and isinstance(value, Mapping) else code
         streams.append(flatten(value))
         break
     if not streams and payload.get("error"):
@@ -102,7 +104,22 @@ def is_failed(payload: Mapping[str, Any]) -> bool:
     if payload.get("success") is False:
         return True
     status = payload.get("status")
-    return isinstance(status, str) and status.lower() in _FAILED_STATES
+    if isinstance(status, str) and status.lower() in _FAILED_STATES:
+        return True
+    output = payload.get("output", payload.get("result"))
+    return (
+        isinstance(output, Mapping) and len(output) == 1 and any(output.get(key) for key in _ENDS)
+    )
+
+
+def _ended(value: Mapping[str, Any]) -> Mapping[str, Any] | str:
+    """What stands under the only key of an output, where that key says how the call ended."""
+    key, inner = next(iter(value.items())) if len(value) == 1 else ("", None)
+    if not isinstance(inner, Mapping):
+        return value
+    if key == "rejected":
+        return f"Rejected: {flatten(inner.get('reason'))}"
+    return inner if key == "success" or key in _ENDS else value
 
 
 def flatten(value: Any, depth: int = 0) -> str:

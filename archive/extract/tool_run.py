@@ -49,6 +49,17 @@ _REFUSED: Final = re.compile(
     r"|blocked by (?:policy|a hook|hook)|command not allowed|is not allowed by policy"
 )
 
+# What a call says that was refused, whole or first, where its agent marks no failure.
+_REFUSED_ALONE: Final = re.compile(
+    r"\A\s*(?:<\w{1,20}>\s*)?(?:Error: )?\[?(?:"
+    r"(?:The u|U)ser (?:has |have )?(?:denied|rejected|declined|cancell?ed|aborted|skipped"
+    r"|chose (?:to skip|not to)|did not (?:approve|allow))"
+    r"|Operation [Cc]ancell?ed|Rejected(?::|\.?\s*\Z| by )|[Aa]borted by user"
+    r"|(?:exec command|patch|[Tt]ool (?:call|use|execution)|[Cc]ommand|[Ee]dit|[Ee]xecution)"
+    r"(?: was| execution)? (?:rejected|denied|declined|cancell?ed|not approved)"
+    r"|[Pp]ermission denied(?: and could not request|(?: by (?:the )?user)?\.?\s*\Z))"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
@@ -105,7 +116,9 @@ def finish_call(draft: CallDraft) -> ToolRun:
         exit_code = code_field if code_field is not None else exit_code
         failed = is_failed(payload)
     raw = "\n".join(outputs)
-    refused = failed and _REFUSED.search(raw[:600]) is not None
+    refused = (failed and _REFUSED.search(raw[:600]) is not None) or (
+        _REFUSED_ALONE.match(raw[:200]) is not None
+    )
     directory = _directory_of(arguments)
     if script or code or text:
         directory = directory or find_directory(raw)
@@ -157,6 +170,8 @@ def _directory_of(arguments: Mapping[str, Any]) -> str:
 
 def _as_mapping(value: Any) -> tuple[Mapping[str, Any], str]:
     if isinstance(value, Mapping):
+        if len(value) == 1 and isinstance(wrapped := next(iter(value.values())), Mapping):
+            value = wrapped
         inner = value.get("input") or value.get("patch") or value.get("raw")
         return value, inner if isinstance(inner, str) and len(value) == 1 else ""
     if isinstance(value, str):
