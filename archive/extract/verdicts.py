@@ -7,7 +7,7 @@ a rejected call are none. The tool's own summary decides, then an exit code that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final
 
 from archive.record import Check, CheckKind, Verdict
@@ -20,6 +20,9 @@ from .runners import RUNNER_NAMES, may_be_script, tasks_of
 from .tool_run import ToolRun
 from .view import RoundView
 from .wrapped import judge_tasks
+
+_Key = tuple[CheckKind, str]
+_Logs = dict[str, CheckTool]
 
 _MAX_CALLS: Final = 200
 _HEAD: Final = 65_536
@@ -39,16 +42,7 @@ _NAMES: Final = frozenset(PROGRAMS) | RUNNER_NAMES | {"python"}
 
 def find_verdict(view: RoundView) -> Verdict:
     """The checks of a round in the order of their last runs, and the five ARES fields."""
-    last: dict[tuple[CheckKind, str], Check] = {}
-    logs: dict[str, CheckTool] = {}
-    for run in view.runs:
-        if not run.script or run.refused or not run.completed:
-            continue
-        if not (logs or names_any(run.script, _NAMES) or may_be_script(run.script)):
-            continue
-        for check in _checks_of(run, logs):
-            last.pop((check.kind, check.tool), None)
-            last[check.kind, check.tool] = check
+    last = _last_checks(view.runs)
     results = {key: check.result for key, check in last.items()}
     return Verdict(
         go_vet=results.get(("vet", "go vet"), ""),
@@ -60,10 +54,71 @@ def find_verdict(view: RoundView) -> Verdict:
     )
 
 
-def _checks_of(run: ToolRun, logs: dict[str, CheckTool]) -> list[Check]:
+def _last_checks(runs: Sequence[ToolRun]) -> dict[_Key, Check]:
+    """What the last run of each check said, in the order of these runs.
+
+    Agents run the same tests many times: a run whose checks all ran again later is not read.
+    """
+    last: dict[_Key, Check] = {}
+    by_run: list[dict[_Key, Check]] = []
+    for run, logs in reversed(_candidates(runs)):
+        if last and _ran_again(run, logs, last):
+            continue
+        found: dict[_Key, Check] = {}
+        for check in _checks_of(run, dict(logs)):
+            key = check.kind, check.tool
+            found.pop(key, None)
+            if key not in last:
+                found[key] = check
+        last |= found
+        by_run.append(found)
+    return {key: check for found in reversed(by_run) for key, check in found.items()}
+
+
+def _candidates(runs: Sequence[ToolRun]) -> list[tuple[ToolRun, _Logs]]:
+    """The runs that may hold checks, each with the files that earlier checks wrote to."""
+    found: list[tuple[ToolRun, _Logs]] = []
+    logs: _Logs = {}
+    for run in runs:
+        if not run.script or run.refused or not run.completed:
+            continue
+        if not (logs or names_any(run.script, _NAMES) or may_be_script(run.script)):
+            continue
+        calls = run.calls[:_MAX_CALLS]
+        if _worth_a_look(calls, logs):
+            found.append((run, logs))
+            for call in calls:
+                if written := _written(call, match_tools(call.words)):
+                    logs = logs | written
+    return found
+
+
+def _written(call: Invocation, tools: Sequence[CheckTool]) -> _Logs:
+    """The files that a check's output went to."""
+    return {
+        redirect.target: tool
+        for redirect in call.command.redirects
+        if redirect.operator in (">", "&>", ">>", "&>>")
+        for tool in tools
+    }
+
+
+def _ran_again(run: ToolRun, logs: _Logs, last: Container[_Key]) -> bool:
+    """Whether all that a run can have checked is known from later runs."""
+    for call in run.calls[:_MAX_CALLS]:
+        tools = match_tools(call.words)
+        if (logs and call.name in _VIEWERS) or (not tools and tasks_of(call.words) is not None):
+            return False
+        for tool in tools:
+            if (tool.kind, tool.name) not in last:
+                return False
+            if any((c.kind, c.tool) not in last for c in also_ran(tool, call.words, "")):
+                return False
+    return True
+
+
+def _checks_of(run: ToolRun, logs: _Logs) -> list[Check]:
     calls = run.calls[:_MAX_CALLS]
-    if not _worth_a_look(calls, logs):
-        return []
     evidence = _window(run.output)
     if len(evidence) < 2000 and _NOT_RUN.search(evidence):
         return []
@@ -92,7 +147,7 @@ def _checks_of(run: ToolRun, logs: dict[str, CheckTool]) -> list[Check]:
     return sorted(found or led, key=lambda check: check.result not in ("pass", "skip"))
 
 
-def _worth_a_look(calls: Sequence[Invocation], logs: dict[str, CheckTool]) -> bool:
+def _worth_a_look(calls: Sequence[Invocation], logs: _Logs) -> bool:
     return any(
         c.name in PROGRAMS or tasks_of(c.words) is not None or (logs and c.name in _VIEWERS)
         for c in calls
@@ -119,16 +174,14 @@ def _judge_call(
     place: int,
     ending: Ending,
     evidence: str,
-    logs: dict[str, CheckTool],
+    logs: _Logs,
     *,
     alone: bool,
 ) -> Iterator[Check]:
     call = run.calls[place]
     tools = match_tools(call.words)
+    logs |= _written(call, tools)
     for tool in tools:
-        for redirect in call.command.redirects:
-            if redirect.operator in (">", "&>", ">>", "&>>"):
-                logs[redirect.target] = tool
         result = judge(tool, evidence, own=alone, whole=ending.shown)
         if result := result or _by_exit(tool, ending, run, evidence):
             yield Check(tool.kind, tool.name, result)
