@@ -73,7 +73,7 @@ def events_digest(events: Iterable[Event]) -> str:
 
 
 def _canonical(value: Mapping[str, Any]) -> bytes:
-    """Canonical JSON, by the fast encoder where the two write the same bytes: without floats."""
+    """Canonical JSON, by the fast encoder where the two write the same bytes."""
     if type(value) is dict and _has_one_form(value.values()):
         try:
             return _encode_fast(value)
@@ -87,6 +87,8 @@ def _has_one_form(values: Iterable[Any]) -> bool:
         kind = type(value)
         if kind in _ATOMS:
             continue
+        if kind is float and 1e-4 <= abs(value) < 1e16:
+            continue  # beyond these the two write exponents, and not alike
         if kind is not dict and kind is not list:
             return False
         if not _has_one_form(value.values() if kind is dict else value):
