@@ -50,20 +50,20 @@ class StoredRecord:
     raw: Mapping[str, Any]
 
 
-class _File(msgspec.Struct):
+class _File(msgspec.Struct, gc=False):
     path: str = ""
     lines_added: int = 0
     lines_removed: int = 0
     summary: str = ""
 
 
-class _Check(msgspec.Struct):
+class _Check(msgspec.Struct, gc=False):
     kind: str = ""
     tool: str = ""
     result: str = ""
 
 
-class _Verdict(msgspec.Struct):
+class _Verdict(msgspec.Struct, gc=False):
     go_vet: str = ""
     go_lint: str = ""
     go_test: str = ""
@@ -72,7 +72,7 @@ class _Verdict(msgspec.Struct):
     checks: list[_Check] | None = None
 
 
-class _Wire(msgspec.Struct):
+class _Wire(msgspec.Struct, gc=False):
     """The fields we know, as loose as ARES writes them: its empty lists are null."""
 
     round: int = 0
