@@ -13,6 +13,9 @@ from .checks import TOOLS, CheckTool
 from .commands import program_name
 from .runners import tasks_of
 
+CheckKey = tuple[CheckKind, str]
+"""Kind and tool: of all its runs in a round the last one counts."""
+
 MAKES: Final = frozenset({"make", "gmake", "just"})
 _GRADLES: Final = frozenset({"gradle", "gradlew"})
 _MANY: Final = frozenset({"mvn", "mvnw", "gradle", "gradlew", "sbt"})
@@ -22,6 +25,11 @@ _ANYWHERE: Final = frozenset(
 )
 _MAX_REMEMBERED: Final = 20
 _NONE: Final[list[tuple[str, CheckTool]]] = []
+
+
+def key_of(check: Check) -> CheckKey:
+    """What `check` is a result of."""
+    return check.kind, check.tool
 
 
 def _by_program() -> dict[str, list[tuple[str, CheckTool]]]:
@@ -41,14 +49,28 @@ def match_tools(words: tuple[str, ...]) -> tuple[CheckTool, ...]:
 
     Short command lines are remembered, like their parsing.
     """
-    return _remembered(words) if len(words) <= _MAX_REMEMBERED else _match_tools(words)
+    return _match_remembered(words) if len(words) <= _MAX_REMEMBERED else _match_tools(words)
+
+
+def checked_by(words: tuple[str, ...]) -> tuple[CheckKey, ...] | None:
+    """All that a command line can check by itself; None where its tasks are somebody else's."""
+    return _checked_remembered(words) if len(words) <= _MAX_REMEMBERED else _checked_by(words)
 
 
 def _match_tools(words: tuple[str, ...]) -> tuple[CheckTool, ...]:
     return tuple(_matching(words))
 
 
-_remembered: Final = lru_cache(maxsize=2_000)(_match_tools)
+def _checked_by(words: tuple[str, ...]) -> tuple[CheckKey, ...] | None:
+    tools = match_tools(words)
+    if not tools and tasks_of(words) is not None:
+        return None
+    besides = [check for tool in tools for check in also_ran(tool, words, "")]
+    return tuple((each.kind, each.name) for each in tools) + tuple(map(key_of, besides))
+
+
+_match_remembered: Final = lru_cache(maxsize=2_000)(_match_tools)
+_checked_remembered: Final = lru_cache(maxsize=2_000)(_checked_by)
 
 
 def _matching(words: Sequence[str]) -> Iterator[CheckTool]:

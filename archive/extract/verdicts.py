@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
-from archive.record import Check, CheckKind, Verdict
+from archive.record import Check, Verdict
 
-from .check_match import PROGRAMS, also_ran, match_tools
+from .check_match import PROGRAMS, CheckKey, also_ran, checked_by, key_of, match_tools
 from .checks import CheckTool, judge, without_failures
 from .commands import Invocation, names_any
 from .endings import Ending, read_ending
@@ -21,10 +22,10 @@ from .tool_run import ToolRun
 from .view import RoundView
 from .wrapped import judge_tasks
 
-_Key = tuple[CheckKind, str]
 _Logs = dict[str, CheckTool]
 
 _MAX_CALLS: Final = 200
+_MAX_REMEMBERED: Final = 1_000
 _HEAD: Final = 65_536
 _TAIL: Final = 196_608
 _VIEWERS: Final = frozenset({"cat", "tail", "head", "less", "more", "grep", "rg", "sed"})
@@ -54,19 +55,19 @@ def find_verdict(view: RoundView) -> Verdict:
     )
 
 
-def _last_checks(runs: Sequence[ToolRun]) -> dict[_Key, Check]:
+def _last_checks(runs: Sequence[ToolRun]) -> dict[CheckKey, Check]:
     """What the last run of each check said, in the order of these runs.
 
     Agents run the same tests many times: a run whose checks all ran again later is not read.
     """
-    last: dict[_Key, Check] = {}
-    by_run: list[dict[_Key, Check]] = []
+    last: dict[CheckKey, Check] = {}
+    by_run: list[dict[CheckKey, Check]] = []
     for run, logs in reversed(_candidates(runs)):
         if last and _ran_again(run, logs, last):
             continue
-        found: dict[_Key, Check] = {}
+        found: dict[CheckKey, Check] = {}
         for check in _checks_of(run, dict(logs)):
-            key = check.kind, check.tool
+            key = key_of(check)
             found.pop(key, None)
             if key not in last:
                 found[key] = check
@@ -82,7 +83,7 @@ def _candidates(runs: Sequence[ToolRun]) -> list[tuple[ToolRun, _Logs]]:
     for run in runs:
         if not run.script or run.refused or not run.completed:
             continue
-        if not (logs or names_any(run.script, _NAMES) or may_be_script(run.script)):
+        if not (logs or _may_check(run.script)):
             continue
         calls = run.calls[:_MAX_CALLS]
         if _worth_a_look(calls, logs):
@@ -91,6 +92,18 @@ def _candidates(runs: Sequence[ToolRun]) -> list[tuple[ToolRun, _Logs]]:
                 if written := _written(call, match_tools(call.words)):
                     logs = logs | written
     return found
+
+
+def _names_check(script: str) -> bool:
+    return names_any(script, _NAMES) or may_be_script(script)
+
+
+_remembered: Final = lru_cache(maxsize=2_000)(_names_check)
+
+
+def _may_check(script: str) -> bool:
+    """Whether a script may call a check at all: a cheap look before it is parsed."""
+    return _remembered(script) if len(script) <= _MAX_REMEMBERED else _names_check(script)
 
 
 def _written(call: Invocation, tools: Sequence[CheckTool]) -> _Logs:
@@ -103,17 +116,14 @@ def _written(call: Invocation, tools: Sequence[CheckTool]) -> _Logs:
     }
 
 
-def _ran_again(run: ToolRun, logs: _Logs, last: Container[_Key]) -> bool:
+def _ran_again(run: ToolRun, logs: _Logs, last: Container[CheckKey]) -> bool:
     """Whether all that a run can have checked is known from later runs."""
     for call in run.calls[:_MAX_CALLS]:
-        tools = match_tools(call.words)
-        if (logs and call.name in _VIEWERS) or (not tools and tasks_of(call.words) is not None):
+        if logs and call.name in _VIEWERS:
             return False
-        for tool in tools:
-            if (tool.kind, tool.name) not in last:
-                return False
-            if any((c.kind, c.tool) not in last for c in also_ran(tool, call.words, "")):
-                return False
+        keys = checked_by(call.words)
+        if keys is None or not all(key in last for key in keys):
+            return False
     return True
 
 
