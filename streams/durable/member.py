@@ -78,7 +78,7 @@ class DurableSubscription:
         self._stop = self._shelf.stop
         self._failure: Exception | None = None
         self._notice: Notice | None = None
-        self._begun = False
+        self._begun, self._beginning = False, asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -109,10 +109,11 @@ class DurableSubscription:
             return
         self._stop.set()
         self._shelf.changed.set()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        if self._begun:
-            await self._membership.hand_back()
+        async with self._beginning:  # one that is under way comes to its end first
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+            if self._begun:
+                await self._membership.hand_back()
         await self._roster.ended(self)
         await self._feed.close()
         await self._group.close()
@@ -121,8 +122,7 @@ class DurableSubscription:
         if self._stop.is_set():
             raise UsageError("this subscription is closed: subscribe again")
         try:
-            if not self._begun:
-                await self._begin()
+            await self._begin()
         except BaseException:
             await self.close()
             raise
@@ -154,21 +154,24 @@ class DurableSubscription:
         raise StopAsyncIteration
 
     async def _begin(self) -> None:
-        """What fails, or is cancelled on the way, is undone and can be tried again."""
-        self._roster.admit(self, readers=READERS)
-        try:
-            await self._membership.begin(self._start)
-            await self._membership.tend()
-        except BaseException:
-            await self._membership.hand_back()
-            self._roster.dismiss(self)
-            raise
-        self._begun = True
-        tending, reading = self._keep(self._membership.tend, self._beat_s), self._keep(self._read)
-        self._tasks = [
-            asyncio.create_task(tending, name="ares-group-member"),
-            asyncio.create_task(reading, name="ares-group-reader"),
-        ]
+        """Once. What fails, or is cancelled on the way, is undone and can be tried again."""
+        async with self._beginning:
+            if self._begun or self._stop.is_set():
+                return
+            self._roster.admit(self, readers=READERS)
+            try:
+                await self._membership.begin(self._start)
+                await self._membership.tend()
+            except BaseException:
+                await self._membership.hand_back()
+                self._roster.dismiss(self)
+                raise
+            self._begun = True
+            tending = self._keep(self._membership.tend, self._beat_s)
+            self._tasks = [
+                asyncio.create_task(tending, name="ares-group-member"),
+                asyncio.create_task(self._keep(self._read), name="ares-group-reader"),
+            ]
         await self._roster.begun(self)
 
     def _forget(self, number: int) -> None:

@@ -64,7 +64,7 @@ class Subscription:
         self._rows: deque[Row] = deque()
         self._handed: Position | None = None
         self._told = 0
-        self._stop = asyncio.Event()
+        self._stop, self._beginning = asyncio.Event(), asyncio.Lock()
         self._patience = Patience(f"subscription {name}", self._stop)
 
     @property
@@ -99,9 +99,10 @@ class Subscription:
         if self._stop.is_set():
             return
         self._stop.set()
-        if self._stay:
-            self._stay.wake()
-        self._leave_hub()
+        async with self._beginning:  # one that is under way comes to its end first
+            if self._stay:
+                self._stay.wake()
+            self._leave_hub()
         self._rows.clear()
         await self._roster.ended(self)
 
@@ -109,8 +110,7 @@ class Subscription:
         if self._stop.is_set():
             raise UsageError("this subscription is closed: subscribe again")
         try:
-            if not self._begun:
-                await self._begin()
+            await self._begin()
         except BaseException:
             await self.close()
             raise
@@ -137,20 +137,23 @@ class Subscription:
         raise StopAsyncIteration
 
     async def _begin(self) -> None:
-        """What fails, or is cancelled on the way, is undone and can be tried again."""
-        self._roster.admit(self)
-        try:
-            self._hubs.check()
-            await self._alone.begin(self._start, self._clock())
-            if self._start == NOW:
-                await self._follow_at_once()
-            if not self._alone.in_logs:
-                self._handed = self._standing.place
-        except BaseException:
-            self._leave_hub()
-            self._roster.dismiss(self)
-            raise
-        self._begun = True
+        """Once. What fails, or is cancelled on the way, is undone and can be tried again."""
+        async with self._beginning:
+            if self._begun or self._stop.is_set():
+                return
+            self._roster.admit(self)
+            try:
+                self._hubs.check()
+                await self._alone.begin(self._start, self._clock())
+                if self._start == NOW:
+                    await self._follow_at_once()
+                if not self._alone.in_logs:
+                    self._handed = self._standing.place
+            except BaseException:
+                self._leave_hub()
+                self._roster.dismiss(self)
+                raise
+            self._begun = True
         await self._roster.begun(self)
 
     async def _follow_at_once(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import Protocol
 
-from streams.errors import AresError
+from streams.errors import AresError, UsageError
 
 from .options import SubscriptionLimit, SubscriptionOptions
 from .patience import pause
@@ -76,10 +76,12 @@ class Roster:
         self._stop = asyncio.Event()
 
     def admit(self, subscription: Counted, *, readers: int = 0) -> None:
-        """Count a subscription about to begin; raises `SubscriptionLimit`.
+        """Count one that is about to begin; raises `SubscriptionLimit`, once closed `UsageError`.
 
         `readers` are the connections it needs for itself.
         """
+        if self._stop.is_set():
+            raise UsageError("the store of this subscription is closed")
         most = self._options.max_subscriptions
         if len(self._admitted) >= most:
             raise SubscriptionLimit(f"a store has at most {most} subscriptions", most)
@@ -91,12 +93,14 @@ class Roster:
         self._admitted.pop(subscription, None)
 
     async def begun(self, subscription: Counted) -> None:
-        """From now on its counts are reported."""
+        """From now on its counts are reported, unless it has ended meanwhile."""
+        if subscription not in self._admitted:
+            return
         self._begun.append(subscription)
         if self._reports is not None:
-            await self._report(subscription)
             if self._reporter is None:
                 self._reporter = asyncio.create_task(self._report_regularly())
+            await self._report(subscription)
 
     async def ended(self, subscription: Counted) -> None:
         """Report a last time. Safe for one that never began."""

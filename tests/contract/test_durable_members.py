@@ -248,6 +248,20 @@ async def test_without_a_context_it_joins_with_the_first_item_asked_for(store):
         assert await handle(other, 1) == [("s", 2, 1)]
 
 
+async def test_closing_in_the_middle_of_joining_leaves_the_partitions_to_others(store):
+    for patience in range(0, 30, 3):
+        group = f"g{patience}"
+        member = store.subscribe(group=group)
+        joining = asyncio.create_task(anext(member, "ended"))
+        for _ in range(patience):
+            await asyncio.sleep(0)
+        await member.close()
+        assert await joining == "ended"
+
+        async with store.subscribe(group=group) as other:
+            assert len(other.partitions) == PARTITIONS
+
+
 async def test_a_closed_member_is_not_entered_again(store):
     member = store.subscribe(group="g")
     async with member:

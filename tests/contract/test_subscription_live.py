@@ -464,6 +464,23 @@ async def test_without_a_context_it_counts_as_one_and_ends_with_its_store(backen
         assert await waiting == "ended"
 
 
+@pytest.mark.parametrize("start", ["now", "beginning"])
+async def test_closing_in_the_middle_of_the_beginning_leaves_nothing_behind(backend, start):
+    options = SubscriptionOptions(block_ms=50, max_subscriptions=1)
+    store = await backend.open(subscriptions=options)
+    for patience in range(0, 30, 3):
+        subscription = store.subscribe(start=start)
+        beginning = asyncio.create_task(anext(subscription, "ended"))
+        for _ in range(patience):
+            await asyncio.sleep(0)
+        await subscription.close()
+        assert await beginning == "ended"
+
+    await store.close()
+    with pytest.raises(UsageError, match="closed"):
+        await anext(store.subscribe())
+
+
 async def test_a_closed_subscription_is_not_entered_again(store):
     subscription = store.subscribe()
     async with subscription:
