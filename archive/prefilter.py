@@ -41,6 +41,8 @@ class Index(Generic[Owner]):
     def named_in(self, text: str) -> list[Owner]:
         """The owners of whose words `text` holds one, in their order."""
         matches = self._find(text.encode("utf-8", "replace"), overlapping=True)
+        if not matches:
+            return []
         return [self._owners[n] for n in sorted({self._places[word] for word, *_ in matches})]
 
 

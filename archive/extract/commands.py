@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import Final, NamedTuple
 
 from .shell import Command, parse_script
 
-_WORD: Final = re.compile(r"[\w.+-]+")
+_WORD_BYTES: Final = bytes(
+    byte if chr(byte) in f"{ascii_letters}{digits}_.+-" else ord(" ") for byte in range(256)
+)
 _MAX_NESTING: Final = 4
 _MAX_REMEMBERED: Final = 1_000
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
@@ -122,7 +124,8 @@ def _invocations(commands: Sequence[Command], nesting: int = 0) -> Iterator[Invo
 
 def names_any(script: str, names: frozenset[str]) -> bool:
     """Whether one of `names` is a word of `script`: a cheap look before it is parsed."""
-    return not names.isdisjoint(_WORD.findall(script)) or ("python" in names and "python" in script)
+    words = script.encode("utf-8", "replace").translate(_WORD_BYTES).decode("ascii").split()
+    return not names.isdisjoint(words) or ("python" in names and "python" in script)
 
 
 def positional(words: Sequence[str], start: int = 1) -> list[str]:

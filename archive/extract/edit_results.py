@@ -6,10 +6,16 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from archive.prefilter import Hinted, has_any
+
 from .patches import read_patch
 from .tool_run import ToolRun
 
-_NOT_DONE: Final = re.compile(
+_NOT_DONE: Final = Hinted(
+    "error|failed|invalid|cannot|could not|unable|no changes|not found|no replacement"
+    "|matches of the string|not been read|file has been|introduced new|was not applied|no match"
+    "|did not match|0 occurrences|must |was not written|no edit|does not apply|identical"
+    "|already exists|no file open|not allowed|permission denied|exactly the same",
     r"^\s*(?:<tool_use_error>|ERROR\b|Error\b|error:|Failed|failed|Invalid|Cannot|Could not"
     r"|Unable|No changes|The tool execution failed"
     r"|apply_patch verification failed|\[?[Ee]xecution error)"
@@ -21,17 +27,20 @@ _NOT_DONE: Final = re.compile(
     r"|find|write|create)|[Pp]atch does not apply|identical (?:to|strings)|file already exists"
     r"|File already exists|No file open|not allowed|Permission denied|are exactly the same"
     r"|must be different",
+    re.NOFLAG,
 )
-_DONE: Final = re.compile(
-    r"has been (?:updated|edited|created|written|modified)|[Ff]ile created|[Ss]uccess|^Created |"
-    r"^Updated |^Wrote |updated with changes|Text replaced|[Ff]ile updated|edited successfully|"
-    r"^Applied|Edit applied|^Deleted |^Edited|\[File: "
-)
+_DONE: Final = (
+    "has been updated", "has been edited", "has been created", "has been written",
+    "has been modified", "uccess", "ile created", "ile updated", "updated with changes",
+    "Text replaced", "Edit applied", "[File: ",
+)  # fmt: skip
+_DONE_FIRST: Final = ("Created ", "Updated ", "Wrote ", "Applied", "Deleted ", "Edited")
 NEW_FILE: Final = re.compile(r"[Cc]reated|new file")
 _NUMBERED: Final = re.compile(r"\A {0,6}\d+(?:→|\t)")
-_NUMBERED_LINE: Final = re.compile(r" {0,6}(\d{1,7})(?:→|\t)(.*)")
+_NUMBERED_LINE: Final = re.compile(r"^ {0,6}(\d{1,7})(?:→|\t)(.*)", re.MULTILINE)
+_NUMBERED_LINES: Final = re.compile(r"(?: {0,6}\d{1,7}(?:→|\t).*\n?)*")
 _OPEN_FILE: Final = re.compile(r"^\[File: (.+?) \(\d+ lines? total\)\]", re.MULTILINE)
-_WINDOW_LINE: Final = re.compile(r"^(\d+):(.*)$", re.MULTILINE)
+_WINDOW_LINE: Final = re.compile(r"^(\d{1,8}):(.*)$", re.MULTILINE)
 
 
 def was_done(run: ToolRun) -> bool:
@@ -39,7 +48,7 @@ def was_done(run: ToolRun) -> bool:
     if run.refused or not run.completed:
         return False
     head = run.output[:1500]
-    if _DONE.search(head[:300]) and not run.failed:
+    if not run.failed and (head.startswith(_DONE_FIRST) or has_any(head[:300], _DONE)):
         return not _NOT_DONE.search(head[:120])
     if run.failed and run.exit_code is None:
         return False
@@ -53,9 +62,14 @@ def opened_file(run: ToolRun, before: str) -> str:
     return match[1] if match else before
 
 
+def shows_window(output: str) -> bool:
+    """Whether such an editor shows numbered lines."""
+    return _WINDOW_LINE.search(output, 0, 100_000) is not None
+
+
 def window_lines(output: str) -> dict[int, str]:
     """The numbered lines that such an editor shows."""
-    return {int(m[1]): m[2] for m in _WINDOW_LINE.finditer(output[:100_000]) if len(m[1]) < 9}
+    return {int(number): text for number, text in _WINDOW_LINE.findall(output[:100_000])}
 
 
 def shown_hunks(run: ToolRun) -> tuple[int, int] | None:
@@ -81,14 +95,8 @@ def _without_numbers(text: str) -> str | None:
     """File content as shown by a reading tool, its line numbers taken off; None when cut."""
     if not _NUMBERED.match(text):
         return None if "truncated" in text[-400:] else text
-    lines: list[str] = []
-    for line in text.split("\n"):
-        match = _NUMBERED_LINE.match(line)
-        if match is None:
-            if lines:
-                break
-            return None
-        if int(match[1]) != len(lines) + 1:
-            return None
-        lines.append(match[2])
-    return "\n".join(lines)
+    shown = _NUMBERED_LINES.match(text)
+    lines = _NUMBERED_LINE.findall(shown[0]) if shown else []
+    if not lines or any(int(number) != place for place, (number, _) in enumerate(lines, 1)):
+        return None
+    return "\n".join([line for _, line in lines])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from operator import attrgetter
 from typing import Final
 
 from archive.record import FileChange
 
-from .edit_results import opened_file, was_done, window_lines
+from .edit_results import opened_file, shows_window, was_done, window_lines
 from .edit_tools import apply_tool
 from .ledger import Entry, Ledger
 from .linediff import changed_lines
@@ -42,16 +43,14 @@ class _Booking:
         self._ledger = Ledger()
         self._roots = Roots(view)
         self._opened = ""
-        self._window: dict[int, str] = {}
+        self._window = ""
         self._submitted = ""
         self._proposed: dict[str, list[PatchedFile]] = {}
         self._said = [m for m in view.messages if m.role == "assistant"]
 
     def run(self) -> None:
-        moments: list[tuple[int, Message | ToolRun]] = [(m.index, m) for m in self._view.messages]
-        moments += [(r.index, r) for r in self._view.runs]
-        moments.sort(key=lambda moment: moment[0])
-        for _, moment in moments:
+        moments: list[Message | ToolRun] = [*self._view.messages, *self._view.runs]
+        for moment in sorted(moments, key=attrgetter("index")):
             if isinstance(moment, ToolRun):
                 self._tool(moment)
             else:
@@ -74,8 +73,8 @@ class _Booking:
             if not booked and run.script:
                 apply_shell(run, self._ledger, self._roots.directory)
         self._opened = opened_file(run, self._opened)
-        if self._opened and (shown := window_lines(run.output)):
-            self._window = shown
+        if self._opened and shows_window(run.output):
+            self._window = run.output
 
     def _windowed_editor(self, run: ToolRun) -> bool:
         """Commands of an editor that knows a current file: `create`, `edit 3:7 … end_of_edit`."""
@@ -91,7 +90,8 @@ class _Booking:
             self._ledger.write(path, "", run.index, new=True)
         elif edit := _RANGE_EDIT.match(run.script):
             first, last = int(edit[1] or 0), int(edit[2] or 0)
-            old = "\n".join(text for at, text in self._window.items() if first <= at <= last)
+            shown = window_lines(self._window).items()
+            old = "\n".join(text for at, text in shown if first <= at <= last)
             added, removed = changed_lines(old, edit[3])
             self._ledger.edit(path, added, removed, run.index, sure=False)
         else:

@@ -61,7 +61,7 @@ _REFUSED_ALONE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a round has hundreds, and a frozen one takes thrice the time
 class ToolRun:
     """One tool call with its result.
 

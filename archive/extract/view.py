@@ -5,9 +5,10 @@ Nothing behind this module looks at an event again.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from streams.event import TERMINAL_TYPES, Event
@@ -23,7 +24,7 @@ from .tool_run import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as a `ToolRun` isn't
 class Message:
     """What somebody said; `index` is the event's place in the round."""
 
@@ -79,7 +80,7 @@ class _Calls:
     def __init__(self) -> None:
         self._drafts: list[CallDraft] = []
         self._by_id: dict[str, CallDraft] = {}
-        self._by_tool: dict[str, deque[CallDraft]] = {}
+        self._by_tool: defaultdict[str, deque[CallDraft]] = defaultdict(deque)
 
     def start(self, index: int, payload: Mapping[str, Any]) -> None:
         self._add(index, payload, _call_id(payload))
@@ -98,7 +99,7 @@ class _Calls:
     def _add(self, index: int, payload: Mapping[str, Any], call_id: str) -> CallDraft:
         draft = CallDraft(index, tool_name(payload), tool_arguments(payload))
         self._drafts.append(draft)
-        self._by_tool.setdefault(draft.tool, deque()).append(draft)
+        self._by_tool[draft.tool].append(draft)
         if call_id:
             self._by_id[call_id] = draft
         return draft
@@ -123,7 +124,7 @@ class _Calls:
             found.append(run)
         for place, calls in later.items():
             found[place] = continue_call(found[place], calls)
-        found.sort(key=lambda run: run.index)
+        found.sort(key=attrgetter("index"))
         return tuple(found)
 
 
