@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import resource
 from collections import defaultdict
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
-from streams import Gap, RedisEventStore, SubscriptionLimit, SubscriptionOptions
+from streams import (
+    Event,
+    EventFilter,
+    Gap,
+    RedisEventStore,
+    SubscriptionLimit,
+    SubscriptionOptions,
+)
 from streams.connection import ConnectionOptions, open_client
 from streams.errors import CorruptionError, StoreAccessDenied, StoreUnavailable
 from streams.redis_store import StoreOptions
 from support.lossy_proxy import Fault, LossyProxy
 from support.publisher import publish
-from support.subscribers import events, nothing_more, numbered, places, take
+from support.subscribers import events, nothing_more, numbered, place, places, take
 from support.waiting import eventually
 
 OPTIONS = StoreOptions(subscriptions=SubscriptionOptions(block_ms=100), timeout_s=2.0)
@@ -252,6 +261,64 @@ async def test_credentials_withdrawn_are_raised(start_server, stack):
             admin.acl_deluser("reader")  # ends its connections too
         with pytest.raises(StoreAccessDenied):
             await take(subscription, 1)
+
+
+@pytest.mark.parametrize("more", [{}, {"start": "0-0"}, {"group": "g", "start": "0-0"}])
+@pytest.mark.parametrize(
+    "wanted", [EventFilter(stream_ids=("other*",)), EventFilter(types=("other.*",))]
+)
+async def test_what_nobody_wants_by_the_feed_is_not_even_read(start_server, stack, wanted, more):
+    server = start_server()
+    store = await open_store(stack, server.url)
+    bulky = Event("llm.call", {"text": "x" * 1_000_000})
+    with server.admin() as admin:
+        if "start" in more:
+            await store.append("s", [bulky])
+        before = admin.info("stats")["total_net_output_bytes"]
+        async with store.subscribe(wanted, **more) as subscription:
+            await store.append("s", [bulky])
+            await store.append("other", events(1, "other.x"))
+            (item,) = await take(subscription, 1)
+            assert place(item) == ("other", 1)
+        assert admin.info("stats")["total_net_output_bytes"] - before < 500_000
+
+
+async def test_sleepers_hold_no_more_than_their_bounds_say(start_server, stack):
+    """Forty megabytes pass by two that never ask; what they may hold are two."""
+    server = start_server()
+    bounds = SubscriptionOptions(block_ms=100, buffer_bytes=1_000_000, window_bytes=1_000_000)
+    store = await stack.enter_async_context(
+        await RedisEventStore.connect(server.url, "t", options=StoreOptions(subscriptions=bounds))
+    )
+
+    async def drain(count: int) -> None:
+        for _ in range(count):
+            await anext(awake)
+
+    async def pass_by(count: int) -> None:
+        taking = asyncio.create_task(drain(count))
+        for _ in range(count // 100):
+            await store.append("s", [Event("llm.call", {"text": "x" * 2_000}) for _ in range(100)])
+        await taking
+
+    async with (
+        store.subscribe(buffer=100_000) as sleeper,
+        store.subscribe(on_overflow="block"),
+        store.subscribe(on_overflow="block") as awake,
+    ):
+        await pass_by(2_000)
+        before = resident_bytes()
+        await pass_by(20_000)
+        grown = resident_bytes() - before
+
+        assert grown < 15_000_000
+        await eventually(lambda: sleeper.dropped > 21_000)
+
+
+def resident_bytes() -> int:
+    """Memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
 
 
 async def test_a_hundred_subscriptions_wait_on_one_connection(start_server, stack):
