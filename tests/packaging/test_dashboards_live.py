@@ -8,17 +8,20 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.chart import ROOT, needed, the
 from support.prometheus import Prometheus
+from support.promql import metrics_of, series_types
 from support.redis_server import RedisServer
 from support.waiting import eventually_sync
 from support.worker_process import Installation, WorkerProcess
 
 needed("yaml")
+needed("promql_parser")
 
 pytestmark = pytest.mark.live
 
@@ -144,3 +147,24 @@ def test_a_shared_gauge_is_not_larger_for_two_workers(system: Prometheus) -> Non
     raw = numbers(system, "ares_feed_consumers")
     assert len(raw) == 2
     assert consumers == max(raw)
+
+
+def test_a_fresh_worker_exports_every_metric_that_anybody_asks_for(
+    servers: Any, tmp_path: Path
+) -> None:
+    """Before anything has happened: no panel and no rule waits for a first event."""
+    rules = the("PrometheusRule", {"prometheusRule": {"enabled": True}})["spec"]["groups"]
+    queries = {each["expr"] for panel in PANELS for each in panel["targets"]}
+    queries |= {rule["expr"] for group in rules for rule in group["rules"]}
+    asked = set().union(*map(metrics_of, queries)) - {"up"}
+    server = RedisServer(servers.binary(servers.newest()), tmp_path / "redis").start()
+    try:
+        with Installation(server.url, tmp_path / "rounds").worker() as worker:
+            worker.wait_ready()
+
+            def missing() -> set[str]:
+                return asked - series_types(worker.get("/metrics")[1]).keys()
+
+            eventually_sync(lambda: missing() == set(), 20, hint=f"{sorted(missing())}")
+    finally:
+        server.kill()
