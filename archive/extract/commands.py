@@ -103,7 +103,7 @@ _remembered: Final = lru_cache(maxsize=2_000)(_calls_of)
 
 
 def _invocations(commands: Sequence[Command], nesting: int = 0) -> Iterator[Invocation]:
-    for command in commands:
+    for place, command in enumerate(commands, 1):
         words = _unwrap(command.words)
         if not words:
             continue
@@ -116,6 +116,7 @@ def _invocations(commands: Sequence[Command], nesting: int = 0) -> Iterator[Invo
                     inner.command.redirects,
                     inner.command.joiner or command.joiner,
                     piped,
+                    (*command.group, -place, *inner.command.group),
                 )
                 yield Invocation(inner.name, inner.words, origin)
         else:
@@ -167,7 +168,9 @@ def _unwrap(words: tuple[str, ...]) -> tuple[str, ...]:
         elif name.startswith(_PYTHONS) and (module := _python_module(words)):
             words = module
         elif name == "find" and "-exec" in words:
-            words = words[words.index("-exec") + 1 :]
+            words = tuple(
+                w for w in words[words.index("-exec") + 1 :] if w not in ("{}", "+", ";", "\\;")
+            )
         else:
             return words
     return words

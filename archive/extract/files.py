@@ -9,9 +9,10 @@ from typing import Final
 
 from archive.record import FileChange
 
+from .balance import Entry
 from .edit_results import opened_file, shows_window, was_done, window_lines
 from .edit_tools import apply_tool
-from .ledger import Entry, Ledger
+from .ledger import Ledger
 from .linediff import changed_lines
 from .patches import PatchedFile, read_blocks, read_unified
 from .paths import Roots, join
@@ -40,8 +41,8 @@ def find_files(view: RoundView) -> tuple[FileChange, ...]:
 class _Booking:
     def __init__(self, view: RoundView) -> None:
         self._view = view
-        self._ledger = Ledger()
         self._roots = Roots(view)
+        self._ledger = Ledger(self._roots.session)
         self._opened = ""
         self._window = ""
         self._submitted = ""

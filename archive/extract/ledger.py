@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
+from .balance import Entry, folders_of, is_same, take_edit
 from .contents import MAX_CHARACTERS, Contents
 from .linediff import changed_lines
 from .paths import is_scratch
 from .text import count_lines
 
 _MAX_MOVES: Final = 20_000  # of files along with their folder
-_MAX_DEPTH: Final = 40  # folders around a file that are told from it
-
-
-@dataclass(slots=True)
-class Entry:
-    """A file's balance. `existed` is before the round, None when nothing tells."""
-
-    added: int = 0
-    removed: int = 0
-    existed: bool | None = None
-    exists: bool = True
-    changed: bool = False
-    uncounted: bool = False
-    settled: bool = False
-    last_index: int = 0
-    edits: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 class Ledger:
     """Entries by path, in the order of their first change."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: str = "") -> None:
+        self._home = home.rstrip("/") + "/" if home and is_scratch(home + "/") else ""
         self.entries: dict[str, Entry] = {}
         self._unsettled: dict[str, None] = {}  # changed since the last commit
         self._tracked: dict[str, None] = {}  # of these, the files that git can restore
@@ -41,6 +27,11 @@ class Ledger:
         self._contents = Contents()
         self._moves = _MAX_MOVES
         self._stash: dict[str, Entry] = {}
+        self._backups: dict[str, tuple[str, Entry | None]] = {}
+
+    def is_scratch(self, path: str) -> bool:
+        """Whether a path is no place for work that lasts: none is where the round worked."""
+        return is_scratch(path) and not (self._home and path.startswith(self._home))
 
     def saw(self, path: str, shown: Callable[[], str | None] | None = None) -> None:
         """The file was there; `shown` reads all of it from a result, when it is needed."""
@@ -55,12 +46,16 @@ class Ledger:
 
     def write(self, path: str, content: str | None, index: int, *, new: bool | None = None) -> None:
         """The file now holds `content` (None: unknown)."""
-        if is_scratch(path):
+        if self.is_scratch(path):
             self._contents.put(path, content)
             return
+        before = self.content(path)
+        if before is not None and content is not None and is_same(before, content):
+            known = self.entries.get(path)
+            if known is not None and known.exists:
+                return
         # A file nobody saw before it was written is taken to be new.
         entry = self._touch(path, index, existed=new is False)
-        before = self.content(path)
         if content is None:
             entry.uncounted = True
         elif before is not None and entry.exists:
@@ -74,7 +69,7 @@ class Ledger:
     def append(self, path: str, content: str | None, index: int) -> None:
         """Text was added at the end."""
         before = self.content(path)
-        if not is_scratch(path):
+        if not self.is_scratch(path):
             entry = self._touch(path, index)
             entry.exists = True
             if content is None:
@@ -86,7 +81,7 @@ class Ledger:
 
     def replace(self, path: str, old: str, new: str, index: int, times: int = 1) -> None:
         """`old` became `new` (`times` 0: wherever it stood); an edit undone is none."""
-        if is_scratch(path):
+        if self.is_scratch(path):
             return
         before = self.content(path)
         if times == 0:
@@ -94,7 +89,7 @@ class Ledger:
         entry = self._touch(path, index, existed=True)
         added, removed = changed_lines(old, new)
         if (new, old) in entry.edits:
-            _take(entry.edits, (new, old))
+            take_edit(entry.edits, (new, old))
             entry.added, entry.removed = entry.added - removed, entry.removed - added
             entry.changed = bool(entry.edits or entry.added or entry.removed or entry.uncounted)
         else:
@@ -107,7 +102,7 @@ class Ledger:
 
     def edit(self, path: str, added: int, removed: int, index: int, *, sure: bool = True) -> None:
         """Lines changed; `sure` is False for an estimate."""
-        if is_scratch(path):
+        if self.is_scratch(path):
             return
         entry = self._touch(path, index, existed=True)
         self._count(entry, added, removed)
@@ -120,7 +115,7 @@ class Ledger:
         for inner in self._within.pop(name, ()):
             if (entry := self.entries[inner]).exists:
                 self._remove(inner, entry, index)
-        if not is_scratch(path) and (name in self.entries or name == path):
+        if not self.is_scratch(path) and (name in self.entries or name == path):
             self._remove(name, self._touch(name, index), index)
 
     def move(self, source: str, target: str, index: int) -> None:
@@ -131,11 +126,14 @@ class Ledger:
                 if self.entries[inner].exists:
                     self.move(inner, target + inner[len(source) :], index)
             return
+        if self._put_back(source, target):
+            self.delete(source, index)
+            return
         known = self.content(source)
         old = self.entries.get(source)
         added = old.added if old is not None else 0
         self.delete(source, index)
-        if not is_scratch(target):
+        if not self.is_scratch(target):
             entry = self._touch(target, index)
             entry.exists = True
             self._count(entry, added, 0)
@@ -143,11 +141,24 @@ class Ledger:
 
     def copy(self, source: str, target: str, index: int) -> None:
         """The file has the content of another one."""
+        if self._put_back(source, target):
+            return
+        entry = self.entries.get(source)
+        self._backups[target] = source, replace(entry, edits=dict(entry.edits)) if entry else None
         self.write(target, self.content(source), index)
+
+    def _put_back(self, source: str, target: str) -> bool:
+        """Whether `source` is a copy of `target`, which is then again what it was."""
+        origin, entry = self._backups.get(source, ("", None))
+        if origin != target:
+            return False
+        self._contents.put(target, None)
+        self.entries[target] = entry or Entry(existed=True)
+        return True
 
     def restore(self, path: str, index: int) -> None:
         """The file is as committed: changes of this round are gone, earlier ones were undone."""
-        if is_scratch(path):
+        if self.is_scratch(path):
             return
         entry = self.entries.get(path)
         self._contents.put(path, None)
@@ -185,7 +196,7 @@ class Ledger:
         """The last replacement in the file was taken back."""
         entry = self.entries.get(path)
         if entry is not None and entry.edits:
-            old, new = _take(entry.edits, next(reversed(entry.edits)))
+            old, new = take_edit(entry.edits, next(reversed(entry.edits)))
             added, removed = changed_lines(old, new)
             entry.added, entry.removed = entry.added - added, entry.removed - removed
             entry.changed = bool(entry.edits) or entry.added > 0 or entry.removed > 0
@@ -214,7 +225,7 @@ class Ledger:
 
     def _enter(self, path: str, entry: Entry) -> Entry:
         self.entries[path] = entry
-        for folder in _folders(path):
+        for folder in folders_of(path):
             self._within.setdefault(folder, {})[path] = None
         return entry
 
@@ -228,20 +239,3 @@ class Ledger:
     def _count(self, entry: Entry, added: int, removed: int) -> None:
         entry.added += added
         entry.removed += removed
-
-
-def _take(edits: dict[tuple[str, str], int], edit: tuple[str, str]) -> tuple[str, str]:
-    edits[edit] -= 1
-    if edits[edit] == 0:
-        del edits[edit]
-    return edit
-
-
-def _folders(path: str) -> Iterator[str]:
-    """The folders around a file, inside out."""
-    at = path.rfind("/")
-    for _ in range(_MAX_DEPTH):
-        if at <= 0:
-            return
-        yield path[:at]
-        at = path.rfind("/", 0, at)

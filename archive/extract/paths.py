@@ -24,6 +24,7 @@ _NO_ROOTS: Final = frozenset(
 _SHOWN_FILE: Final = re.compile(r"\[File: (/[^\n]+?) \(\d+ lines")
 _NO_PATH: Final = ("\x00", "$", "-", "<(", ">(")
 _FILE_NAME: Final = re.compile(r"[^/]\.[A-Za-z]\w{0,4}$")
+_HOME: Final = re.compile(r"/(?:home|Users)/[^/]+(?=/)|/root(?=/)")
 _WINDOWS: Final = re.compile(r"^[A-Za-z]:[\\/]")
 _ABSOLUTE_CD: Final = re.compile(
     r"(?:^|[\s;&(])(?:cd|-C|--cwd|--dir|--directory)[ =]+[\"']?(/[^\s\"';&|)]+)"
@@ -61,9 +62,9 @@ def is_scratch(path: str) -> bool:
 
 def join(directory: str, path: str) -> str:
     """`path` seen from `directory`, `.` and `..` resolved."""
-    if _WINDOWS.match(path):
+    if "\\" in path and (_WINDOWS.match(path) or _WINDOWS.match(directory)):
         path = path.replace("\\", "/")
-    elif not path.startswith(("/", "~", "$")) and directory:
+    if not _WINDOWS.match(path) and not path.startswith(("/", "~", "$")) and directory:
         path = UNKNOWN if directory == UNKNOWN else f"{directory}/{path}"
     if path.startswith(UNKNOWN):
         return UNKNOWN
@@ -84,14 +85,26 @@ class Roots:
         return self._found
 
     @property
+    def session(self) -> str:
+        """The directory that the session named, if it did."""
+        directory = self._view.directory
+        return directory.replace("\\", "/") if _WINDOWS.match(directory) else directory
+
+    @property
     def directory(self) -> str:
         """Where relative paths start, as far as is known."""
-        return self._view.directory or (self._roots[0] if self._roots else "")
+        return self.session or (self._roots[0] if self._roots else "")
 
     def relative(self, path: str) -> str:
         """`path` without the root it lies under; unchanged when it lies under none."""
-        if not path.startswith("/"):
+        if path.startswith("~/") and (home := _HOME.match(self.session)):
+            inside = self._below_root(home[0] + path[1:])
+            return path if inside.startswith("/") else inside
+        if not path.startswith("/") and not _WINDOWS.match(path):
             return path
+        return self._below_root(path)
+
+    def _below_root(self, path: str) -> str:
         for root in self._roots:
             if path.startswith(root + "/"):
                 return path[len(root) + 1 :]
@@ -105,7 +118,7 @@ def _candidates(view: RoundView) -> tuple[str, ...]:
         worked.add(run.directory)
         if has_any(run.script, _CD_HINTS):
             worked.update(match[1] for match in _ABSOLUTE_CD.finditer(run.script[:4000]))
-    first = view.directory.rstrip("/") or _inferred(view)
+    first = view.directory.replace("\\", "/").rstrip("/") or _inferred(view)
     outermost = _outermost(worked)
     if not view.directory and any(first.startswith(d + "/") for d in outermost):
         return tuple(outermost)

@@ -9,12 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from .linediff import changed_lines
+
 _MAX_SCRIPT: Final = 200_000
+_MAX_LOOPED: Final = 200  # files of one loop
 _NAMED: Final = re.compile(
     r"""^[ \t]*(?:const |let |var )?(\w+) *= *(?:pathlib\.)?(?:Path\()?"""
     r"""[rf]?(["'])([^"'\n]{1,300})\2""",
     re.MULTILINE,
 )
+_LOOPED: Final = re.compile(r"^[ \t]*for (\w+) in [\[(]([^\])]{1,4000})[\])]:", re.MULTILINE)
+_LITERAL: Final = re.compile(r"""["']([^"'\n]{1,300})["']""")
 _LONG_TEXT: Final = re.compile(
     r"""^[ \t]*(?:const |let |var )?(\w+) *= *[rf]?(\"\"\"|'''|`)""", re.MULTILINE
 )
@@ -52,20 +57,24 @@ def script_writes(code: str) -> Iterator[ScriptWrite]:
     """The file changes that a script would make, in no particular order of kinds."""
     if len(code) > _MAX_SCRIPT or not _could_write(code):
         return
-    names = {m[1]: m[3] for m in _NAMED.finditer(code)}
+    names = {m[1]: [m[3]] for m in _NAMED.finditer(code)}
+    for match in _LOOPED.finditer(code):
+        names[match[1]] = _LITERAL.findall(match[2])[:_MAX_LOOPED]
 
     def name(literal: str | None, variable: str | None) -> str:
-        return literal or names.get(variable or "", "")
+        return literal or next(iter(names.get(variable or "", ())), "")
+
+    def every(literal: str | None, variable: str | None) -> list[str]:
+        return [literal] if literal else names.get(variable or "", [])
 
     content = _only_text(code)
     for match in _OPENED.finditer(code):
         mode = match[3]
-        if ("w" in mode or "a" in mode or "x" in mode or "+" in mode) and (
-            path := name(match[1], match[2])
-        ):
-            yield ScriptWrite("append" if "a" in mode else "write", path, content=content)
+        if not {"w", "a", "x", "+"}.isdisjoint(mode):
+            for path in every(match[1], match[2]):
+                yield ScriptWrite("append" if "a" in mode else "write", path, content=content)
     for match in _PATH_WRITTEN.finditer(code):
-        if path := name(match[1], match[2] or match[3]):
+        for path in every(match[1], match[2] or match[3]):
             yield ScriptWrite("write", path, content=content)
     for match in _JS_WRITTEN.finditer(code):
         if path := name(match[2] or match[5], match[3] or match[6]):
@@ -80,15 +89,46 @@ def script_writes(code: str) -> Iterator[ScriptWrite]:
             yield ScriptWrite("copy" if copies else "move", source, target)
 
 
-def skill_edits(code: str) -> Iterator[tuple[str, str, str, str]]:
-    """(function, path, old, new) of the file functions that notebook agents call in their code."""
-    if len(code) > _MAX_SCRIPT or not any(name in code for name in _SKILLS):
-        return
+def replaced_lines(code: str) -> tuple[int, int]:
+    """Lines that the script's replacements of literal text by literal text add and remove."""
+    added = removed = 0
+    if ".replace(" not in code or (tree := _parsed(code)) is None:
+        return 0, 0
+    texts: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name):
+            texts[target.id] = _literal(node.value)
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "replace"
+            and len(node.args) >= 2
+        ):
+            old, new = (
+                texts.get(a.id, "") if isinstance(a, ast.Name) else _literal(a)
+                for a in node.args[:2]
+            )
+            if old:
+                plus, minus = changed_lines(old, new)
+                added, removed = added + plus, removed + minus
+    return added, removed
+
+
+def _parsed(code: str) -> ast.Module | None:
+    if len(code) > _MAX_SCRIPT:
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of foreign code: nobody here can heed them
-            tree = ast.parse(code)
+            return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def skill_edits(code: str) -> Iterator[tuple[str, str, str, str]]:
+    """(function, path, old, new) of the file functions that notebook agents call in their code."""
+    if not any(name in code for name in _SKILLS) or (tree := _parsed(code)) is None:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

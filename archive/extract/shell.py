@@ -21,6 +21,7 @@ _WORD_ENDS: Final = frozenset({"", *" \t\r\f\v", *_ENDS})
 _REDIRECT: Final = re.compile(r"&>>|&>|<<<|<<-|<<|>>|>\||>&|<&|<>|>|<")
 _OPERATOR: Final = re.compile(r"&&|\|\||;;|\|&|[;&|\n()]")
 _ANSI_C: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_MAX_GROUPS: Final = 20
 _KEYWORDS: Final = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{"})
 
 
@@ -33,12 +34,16 @@ class Redirect(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One simple command: `joiner` stands before it, `piped` says its output goes on."""
+    """One simple command: `joiner` stands before it, `piped` says its output goes on.
+
+    `group` numbers the subshells around it, outermost first: a `cd` in one ends with it.
+    """
 
     words: tuple[str, ...]
     redirects: tuple[Redirect, ...] = ()
     joiner: str = ""
     piped: bool = False
+    group: tuple[int, ...] = ()
 
     @property
     def here_document(self) -> str:
@@ -55,7 +60,9 @@ class _Parser:
     def __init__(self, script: str) -> None:
         self._text = script
         self._at = 0
-        self._parts: list[tuple[tuple[str, ...], list[Redirect], str, bool]] = []
+        self._parts: list[tuple[tuple[str, ...], list[Redirect], str, bool, tuple[int, ...]]] = []
+        self._group: tuple[int, ...] = ()
+        self._groups = 0
         self._words: list[str] = []
         self._redirects: list[Redirect] = []
         self._joiner = ""
@@ -73,7 +80,10 @@ class _Parser:
             elif char not in _ENDS or not (self._redirect() or self._operator()):
                 self._words.append(self._word())
         self._finish("")
-        return [Command(w, tuple(r), joiner, piped) for w, r, joiner, piped in self._parts]
+        return [
+            Command(words, tuple(redirects), joiner, piped, group)
+            for words, redirects, joiner, piped, group in self._parts
+        ]
 
     def _operator(self) -> bool:
         match = _OPERATOR.match(self._text, self._at)
@@ -96,11 +106,16 @@ class _Parser:
             words = words[1:]
         if words or self._redirects:
             piped = operator in ("|", "|&")
-            self._parts.append((tuple(words), self._redirects, self._joiner, piped))
+            self._parts.append((tuple(words), self._redirects, self._joiner, piped, self._group))
             self._joiner = operator
         elif operator not in ("\n", "(", ")"):
             self._joiner = operator
         self._words, self._redirects = [], []
+        if operator == "(" and len(self._group) < _MAX_GROUPS:
+            self._groups += 1
+            self._group = (*self._group, self._groups)
+        elif operator == ")":
+            self._group = self._group[:-1]
 
     def _redirect(self) -> bool:
         text = self._text

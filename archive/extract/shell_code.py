@@ -9,8 +9,8 @@ from .commands import Invocation
 from .edit_tools import book
 from .ledger import Ledger
 from .patches import read_patch, read_unified
-from .paths import is_scratch, join
-from .scripts import script_writes, skill_edits
+from .paths import join
+from .scripts import replaced_lines, script_writes, skill_edits
 from .shell import Redirect
 from .shell_state import Shell
 
@@ -30,7 +30,7 @@ def apply_patch(shell: Shell, call: Invocation) -> None:
         return
     changes = read_patch(text) if call.name == "apply_patch" else read_unified(text)
     for change in changes:
-        if not is_scratch(join(shell.directory, change.path)):
+        if not shell.ledger.is_scratch(join(shell.directory, change.path)):
             book(change, shell.ledger, shell.directory, shell.run.index)
 
 
@@ -65,9 +65,11 @@ def apply_code(code: str, ledger: Ledger, directory: str, index: int) -> None:
             ledger.replace(path, old, new, index)
         else:
             ledger.edit(path, new.rstrip("\n").count("\n") + 1, 0, index, sure=False)
-    for write in script_writes(code):
+    writes = list(script_writes(code))
+    counts = replaced_lines(code) if len({w.path for w in writes}) == 1 else (0, 0)
+    for write in writes:
         path = join(directory, write.path)
-        if is_scratch(path):
+        if ledger.is_scratch(path):
             continue
         if write.verb == "delete":
             ledger.delete(path, index)
@@ -76,5 +78,8 @@ def apply_code(code: str, ledger: Ledger, directory: str, index: int) -> None:
             act(path, join(directory, write.target), index)
         elif write.verb == "append":
             ledger.append(path, write.content, index)
+        elif write.content is None and any(counts):
+            ledger.edit(path, *counts, index, sure=False)
+            counts = (0, 0)
         else:
             ledger.write(path, write.content, index)

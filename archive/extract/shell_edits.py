@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
 from .commands import Invocation, names_any
 from .contents import MAX_CHARACTERS
 from .ledger import Ledger
+from .shell import parse_script
 from .shell_code import apply_patch, run_script
 from .shell_git import edit_with_git
+from .shell_powershell import NAMES as POWERSHELL_NAMES
+from .shell_powershell import POWERSHELL
 from .shell_sed import edit_with_perl, edit_with_sed
 from .shell_state import Shell, has_flag, plain_words
 from .tool_run import ToolRun
 
 _WRITES: Final = frozenset({">", ">|", "&>", ">>", "&>>"})
 _INTERPRETERS: Final = ("python", "node", "ruby", "bun", "deno", "tsx")
+_PIPED_WRITERS: Final = frozenset({"tee", "sponge"})
+_NEVER_FAIL: Final = frozenset({"echo", "printf", "cat"})
+_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
+_PLACE: Final = re.compile(r"%[-0-9.]*[sdibq]")
 _MAX_JOINED: Final = 100  # files of one `cat`
 _ESCAPED_BREAK: Final = re.compile(r"\\n")
 
@@ -37,6 +44,7 @@ def apply_shell(run: ToolRun, ledger: Ledger, directory: str) -> None:
 def _may_change(call: Invocation) -> bool:
     return (
         call.name in _HANDLERS
+        or call.name in _PIPED_WRITERS
         or bool(call.command.redirects)
         or call.name.startswith(_INTERPRETERS)
     )
@@ -44,8 +52,13 @@ def _may_change(call: Invocation) -> bool:
 
 def _book(shell: Shell) -> None:
     calls = shell.run.calls
+    if "=" in shell.run.script and "$" in shell.run.script:
+        for command in parse_script(shell.run.script):
+            if all(_ASSIGNED.match(word) for word in command.words):
+                shell.assign(command.words)
     for place, call in enumerate(calls):
         words = call.words
+        shell.stand_in(call.command.group)
         if call.name == "cd" or call.name == "pushd":
             shell.enter(words)
             continue
@@ -56,7 +69,10 @@ def _book(shell: Shell) -> None:
             continue
         _redirections(shell, call)
         handler = _HANDLERS.get(call.name)
-        if handler is not None:
+        if call.name in _PIPED_WRITERS:
+            before = calls[place - 1] if place and call.command.joiner == "|" else None
+            _write_piped(shell, call, before)
+        elif handler is not None:
             handler(shell, call)
         elif call.name.startswith(_INTERPRETERS):
             run_script(shell, call)
@@ -73,7 +89,11 @@ def _succeeded(shell: Shell, call: Invocation, place: int, number: int) -> bool:
         return False
     if not run.failed or place < number - 1:
         return True
-    return bool(call.command.redirects) or call.name.startswith(("python", "node"))
+    if call.name in _NEVER_FAIL:
+        return call.command.joiner != "&&"  # what stands in front of it failed
+    if call.name.startswith("python"):
+        return "Traceback (most recent call last)" not in shell.head
+    return bool(call.command.redirects) or call.name.startswith("node")
 
 
 def _redirections(shell: Shell, call: Invocation) -> None:
@@ -107,16 +127,28 @@ def _printed(shell: Shell, call: Invocation) -> str | None:
             text = _ESCAPED_BREAK.sub("\n", text)
         return text + ("" if "-n" in call.words else "\n")
     if call.name == "printf" and len(call.words) > 1:
-        return _ESCAPED_BREAK.sub("\n", call.words[1])
+        return _formatted(_ESCAPED_BREAK.sub("\n", call.words[1]), call.words[2:])
     if call.name == "tee" and (body := command.here_document):
         return body
     return None
 
 
-def _tee(shell: Shell, call: Invocation) -> None:
-    files = plain_words(call.words)
-    for path in shell.paths(files):
-        content = call.command.here_document or None
+def _formatted(form: str, values: Sequence[str]) -> str:
+    """What printf makes of a format and values: the format again while there are any."""
+    places = len(_PLACE.findall(form))
+    if not places or not values:
+        return form
+    rounds = min(-(-len(values) // places), _MAX_JOINED)
+    left = iter(values)
+    return "".join(_PLACE.sub(lambda _: next(left, ""), form) for _ in range(rounds))
+
+
+def _write_piped(shell: Shell, call: Invocation, before: Invocation | None) -> None:
+    """`tee` and its like, with what the command in front of the pipe prints."""
+    content = call.command.here_document or None
+    if content is None and before is not None:
+        content = _printed(shell, before)
+    for path in shell.paths(plain_words(call.words)):
         if "-a" in call.words:
             shell.ledger.append(path, content, shell.run.index)
         else:
@@ -145,6 +177,13 @@ def _copy(shell: Shell, call: Invocation) -> None:
         shell.transfer(words, shell.ledger.copy)
 
 
+def _edit_by_script(shell: Shell, call: Invocation) -> None:
+    """A line editor that reads its commands from elsewhere."""
+    files = [w for w in call.words[1:] if not w.startswith(("-", "+", "%"))]
+    for path in shell.paths(files[-1:]):
+        shell.ledger.edit(path, 1, 1, shell.run.index, sure=False)
+
+
 def _touch(shell: Shell, call: Invocation) -> None:
     for path in shell.paths(plain_words(call.words)):
         if path not in shell.ledger.entries:
@@ -159,9 +198,11 @@ def _download(shell: Shell, call: Invocation) -> None:
 
 
 _HANDLERS: Final[dict[str, Callable[[Shell, Invocation], None]]] = {
-    "tee": _tee, "rm": _remove, "unlink": _remove, "trash": _remove, "mv": _move, "cp": _copy,
+    "rm": _remove, "unlink": _remove, "trash": _remove, "mv": _move, "cp": _copy,
+    "del": _remove, "erase": _remove, "move": _move, "ren": _move, "copy": _copy,
+    "ed": _edit_by_script, "ex": _edit_by_script, **POWERSHELL,
     "install": _copy, "touch": _touch, "truncate": _touch, "curl": _download, "wget": _download,
     "sed": edit_with_sed, "gsed": edit_with_sed, "perl": edit_with_perl, "awk": edit_with_perl,
     "gawk": edit_with_perl, "patch": apply_patch, "apply_patch": apply_patch, "git": edit_with_git,
 }  # fmt: skip
-_NAMES: Final = frozenset(_HANDLERS) | frozenset(_INTERPRETERS)
+_NAMES: Final = frozenset(_HANDLERS) | frozenset(_INTERPRETERS) | _PIPED_WRITERS | POWERSHELL_NAMES

@@ -8,9 +8,11 @@ from typing import Final
 from .commands import Invocation
 from .paths import join
 from .shell_code import apply_patch
-from .shell_state import Shell
+from .shell_state import Shell, has_flag
 
 _GIT_REMOVED: Final = re.compile(r"^rm '([^'\n]+)'$", re.MULTILINE)
+_GIT_CLEANED: Final = re.compile(r"^Removing (.+)$", re.MULTILINE)
+_GIT_DELETED: Final = re.compile(r"^(?:D  | D )(.+)$|^ delete mode \d+ (.+)$", re.MULTILINE)
 
 
 def edit_with_git(shell: Shell, call: Invocation) -> None:
@@ -31,8 +33,14 @@ def _git_command(shell: Shell, verb: str, words: list[str], call: Invocation) ->
     if verb == "rm":
         if "--cached" not in words:
             listed = _GIT_REMOVED.findall(shell.run.output[:100_000])
+            recursive = not listed and any(has_flag(w, "r") for w in words)
             for path in shell.paths(listed or plain):
-                ledger.delete(path, index)
+                ledger.delete(f"{path}/" if recursive else path, index)
+            if recursive:
+                _delete_listed(shell, plain)
+    elif verb == "clean":
+        for path in shell.paths(_GIT_CLEANED.findall(shell.run.output[:100_000])):
+            ledger.delete(path, index)
     elif verb == "mv":
         shell.transfer(plain, ledger.move)
     elif verb == "apply" and not {"--check", "--stat", "--numstat"} & set(words):
@@ -48,6 +56,14 @@ def _git_command(shell: Shell, verb: str, words: list[str], call: Invocation) ->
         ledger.restore_all()
     elif verb == "commit" and not shell.run.failed:
         ledger.settle()
+
+
+def _delete_listed(shell: Shell, folders: list[str]) -> None:
+    """The files of removed folders that a `git status` or a commit in the same script lists."""
+    for match in _GIT_DELETED.finditer(shell.run.output[:100_000]):
+        name = match[1] or match[2]
+        if any(name.startswith(folder.rstrip("/") + "/") for folder in folders):
+            shell.ledger.delete(join(shell.directory, name), shell.run.index)
 
 
 def _git_restore(shell: Shell, verb: str, words: list[str], plain: list[str]) -> None:

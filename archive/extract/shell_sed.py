@@ -13,6 +13,7 @@ from .shell_state import Shell, has_flag
 _SED_TEXT: Final = re.compile(
     r"^\s*(?:\d+|\$|/[^/]*/)?(?:,(?:\d+|\$))?\s*([aic])\\?\s*(.*)", re.DOTALL
 )
+_BACKUP: Final = re.compile(r"-p?i(\.\w{1,20})$|--in-place=(\.\w{1,20})$")
 _SED_DELETE: Final = re.compile(r"^\s*(\d{1,9})?(?:,(\d{1,9}))?\s*d\s*$")
 
 
@@ -25,7 +26,16 @@ def edit_with_sed(shell: Shell, call: Invocation) -> None:
     for script in scripts:
         plus, minus = _sed_lines(script)
         added, removed = added + plus, removed + minus
+    _edit_in_place(shell, call, files, added, removed)
+
+
+def _edit_in_place(
+    shell: Shell, call: Invocation, files: Sequence[str], added: int, removed: int
+) -> None:
+    backup = next((m[1] or m[2] for w in call.words if (m := _BACKUP.match(w))), "")
     for path in shell.paths(files):
+        if backup:
+            shell.ledger.copy(path, path + backup, shell.run.index)
         shell.ledger.edit(path, added, removed, shell.run.index, sure=False)
 
 
@@ -37,8 +47,7 @@ def edit_with_perl(shell: Shell, call: Invocation) -> None:
     if call.name in ("awk", "gawk") and "inplace" not in call.words:
         return
     files = [w for w in call.words[1:] if not w.startswith("-")][1:]
-    for path in shell.paths(files):
-        shell.ledger.edit(path, 1, 1, shell.run.index, sure=False)
+    _edit_in_place(shell, call, files, 1, 1)
 
 
 def _sed_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -11,13 +11,14 @@ from .paths import UNKNOWN, join
 from .tool_run import ToolRun
 
 _VARIABLE: Final = re.compile(r"^\$\{?(\w+)\}?$")
+_INSIDE: Final = re.compile(r"\$\{?(\w+)\}?")
 _MAX_TURNS: Final = 200  # of one loop
 
 
 class Shell:
     """A run under reading; `head` is the part of its output that complaints are looked for in."""
 
-    __slots__ = ("_loops", "directory", "head", "ledger", "run")
+    __slots__ = ("_group", "_loops", "_outside", "directory", "head", "ledger", "run")
 
     def __init__(self, run: ToolRun, ledger: Ledger, directory: str) -> None:
         self.run = run
@@ -25,10 +26,34 @@ class Shell:
         self.directory = directory
         self.head = run.output[:20_000]
         self._loops: dict[str, list[str]] = {}
+        self._group: tuple[int, ...] = ()
+        self._outside: list[str] = []
+
+    def stand_in(self, group: tuple[int, ...]) -> None:
+        """Go where a command of this subshell starts: what left one is back where it was."""
+        if group == self._group:
+            return
+        same = 0
+        while same < min(len(group), len(self._group)) and group[same] == self._group[same]:
+            same += 1
+        if same < len(self._group):
+            self.directory = self._outside[same]
+            del self._outside[same:]
+        self._outside += [self.directory] * (len(group) - same)
+        self._group = group
+
+    def assign(self, words: Iterable[str]) -> None:
+        """Read `NAME=value` words."""
+        for word in words:
+            name, _, value = word.partition("=")
+            if "$(" in value or "`" in value:
+                self._loops.pop(name, None)
+            else:
+                self._loops[name] = [self._filled(value)]
 
     def enter(self, words: Sequence[str]) -> None:
         """Read a `cd`."""
-        target = next((w for w in words[1:] if not w.startswith("-")), "~")
+        target = self._filled(next((w for w in words[1:] if not w.startswith("-")), "~"))
         known = "$" not in target and "`" not in target
         self.directory = join(self.directory, target) if known else UNKNOWN
 
@@ -42,7 +67,17 @@ class Shell:
             variable = _VARIABLE.match(word)
             for name in self._loops.get(variable[1], [word]) if variable else [word]:
                 if "*" not in name and "?" not in name:
-                    yield join(self.directory, name)
+                    yield join(self.directory, self._filled(name))
+
+    def _filled(self, word: str) -> str:
+        """`word` with the variables in it that have one value."""
+        if "$" not in word or not self._loops:
+            return word
+        return _INSIDE.sub(self._value, word)
+
+    def _value(self, match: re.Match[str]) -> str:
+        values = self._loops.get(match[1], ())
+        return values[0] if len(values) == 1 else match[0]
 
     def transfer(self, words: Sequence[str], act: Callable[[str, str, int], None]) -> None:
         """Move or copy all but the last word to the last."""

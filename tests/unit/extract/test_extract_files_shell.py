@@ -11,7 +11,7 @@ CASES = [
     ("cat > cfg/a.toml <<'EOF'\nx = 1\ny = \"2\"\nEOF", {"cfg/a.toml": (2, 0)}),
     ("cat <<EOF > a.sh\n#!/bin/sh\necho hi\nEOF\nchmod +x a.sh", {"a.sh": (2, 0)}),
     ("tee -a a.txt <<< 'line'", {"a.txt": (1, 0)}),
-    ("cat <<'X' | tee a.txt > /dev/null\n1\nX", {"a.txt": (0, 0)}),
+    ("cat <<'X' | tee a.txt > /dev/null\n1\nX", {"a.txt": (1, 0)}),
     ("sed -i 's/a/b/' lib/x.py", {"lib/x.py": (1, 1)}),
     ("sed -i '' -e 's/a/b/' x.py", {"x.py": (1, 1)}),
     ("sed -i -e 's/a/b/;s/c/d/' x.py y.py", {"x.py": (2, 2), "y.py": (2, 2)}),
