@@ -30,7 +30,6 @@ import msgspec
 
 from streams.event import Event
 
-_FIELDS: Final = b"%b%b" * 6
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _ATOMS: Final = frozenset({str, int, bool, type(None)})
@@ -57,18 +56,19 @@ def events_digest(events: Iterable[Event]) -> str:
     """SHA-256, as 64 hex digits, over every event in order (bytes: see the module)."""
     digest = hashlib.sha256()
     for event in events:
+        moment = event.timestamp
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
         id, kind = _utf8(event.id), _utf8(event.type)
-        version, moment = b"%d" % event.version, b"%d" % _microseconds(event.timestamp)
+        version, time = b"%d" % event.version, b"%d" % ((moment - _EPOCH) // _MICROSECOND)
         payload = _canonical(event.payload)
         metadata = _canonical(event.metadata) if event.metadata else b"{}"
-        digest.update(
-            _FIELDS
-            % (
-                *(_length(len(id)), id, _length(len(kind)), kind),
-                *(_length(len(version)), version, _length(len(moment)), moment),
-                *(_length(len(payload)), payload, _length(len(metadata)), metadata),
-            )
-        )
+        fields = (
+            _length(len(id)), id, _length(len(kind)), kind, _length(len(version)), version,
+            _length(len(time)), time, _length(len(payload)), payload,
+            _length(len(metadata)), metadata,
+        )  # fmt: skip
+        digest.update(b"".join(fields))
     return digest.hexdigest()
 
 
@@ -101,9 +101,3 @@ def _utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
-
-
-def _microseconds(moment: datetime) -> int:
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // _MICROSECOND

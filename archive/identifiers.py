@@ -103,23 +103,40 @@ def extract_identifiers(text: str) -> dict[str, list[str]]:
     return found
 
 
+def may_hold_identifiers(text: str) -> bool:
+    """Whether it is worth to scan `text` for identifiers: a cheap look."""
+    return "://" in text or _has_uuid(text) or _has_address(text) or _has_port(text)
+
+
 def scan_identifiers(text: str) -> Iterator[tuple[str, str]]:
     """(role, value) of every identifier in `text` that needs no context, kind by kind."""
     if "://" in text:
         for url in find_urls(text):
             yield "url", url
-    if "-" in text and _UUID_LIKE.search(text):
+    if _has_uuid(text):
         for match in _UUID.finditer(text):
             yield "uuid", match[0]
-    if "." in text and _DOTTED.is_in(text):
+    if _has_address(text):
         for match in _ADDRESS.finditer(text):
             if not _is_version(text, match.start()):
                 yield ("ip_port" if ":" in match[0] else "ip"), match[0]
-    if ":" in text and _PORT_LIKE.search(text):
+    if _has_port(text):
         for match in _HOST_PORT.finditer(text):
             host, _, port = match[0].rpartition(":")
             if host.rsplit(".", 1)[-1] in _HOST_ENDS and int(port) < 65_536:
                 yield "ip_port", match[0]
+
+
+def _has_uuid(text: str) -> bool:
+    return "-" in text and _UUID_LIKE.search(text) is not None
+
+
+def _has_address(text: str) -> bool:
+    return "." in text and _DOTTED.is_in(text)
+
+
+def _has_port(text: str) -> bool:
+    return ":" in text and _PORT_LIKE.search(text) is not None
 
 
 def find_urls(text: str) -> Iterator[str]:

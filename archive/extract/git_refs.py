@@ -60,7 +60,7 @@ class GitEvidence:
     """What git and the hosting tools printed in the round, looked at only when asked."""
 
     def __init__(self, view: RoundView) -> None:
-        self._runs = [r for r in view.runs if r.script and _names_git(r.script[:2000])]
+        self._view = view
         self._commits: dict[str, set[str]] | None = None
         self._repos: set[str] | None = None
 
@@ -73,8 +73,11 @@ class GitEvidence:
         alike = self._commits.get(value[:_SHORT], ())
         return any(c.startswith(value) or value.startswith(c) for c in alike)
 
+    def _runs(self) -> Iterator[ToolRun]:
+        return (r for r in self._view.runs if r.script and _names_git(r.script[:2000]))
+
     def _shown_commits(self) -> Iterator[str]:
-        for run in self._runs:
+        for run in self._runs():
             yield from _GIT_ARGUMENT.findall(run.script[:4000])
             if has_any(run.script, _GIT_LISTS):
                 for match in _GIT_KNOWN.finditer(run.output[:200_000]):
@@ -84,7 +87,7 @@ class GitEvidence:
         """Whether a command or its output named `slug` as a repository of a host."""
         if self._repos is None:
             self._repos = set()
-            for run in self._runs:
+            for run in self._runs():
                 for text in (run.script[:20_000], run.output[:20_000]):
                     self._repos.update(repos_in(text))
         return slug in self._repos

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Final
 
-from archive.identifiers import scan_identifiers
+from archive.identifiers import may_hold_identifiers, scan_identifiers
 from archive.prefilter import Run
 
 from .git_refs import GitEvidence, add_made
-from .numbers import add_numbers
+from .numbers import add_numbers, may_number
 from .prose import Speech
 from .refs import MAX_CANDIDATES, Refs, add_url
 from .repos import repo_slug, repos_in
@@ -65,33 +65,33 @@ def find_refs(
     """Values by role, in the order met: said first, then made."""
     refs = Refs()
     evidence = GitEvidence(view)
-    texts = [s.text for s in speech]
-    texts += list(notices)
+    texts = [*(s.text for s in speech), *notices]
+    together = "\n".join(texts)
+    finders = [find for could_be_in, find in _FINDERS if could_be_in(together)]
     for text in texts:
-        _said(text, refs, evidence)
+        for find in finders:
+            find(text, refs, evidence)
     add_made(view, refs)
     return refs.result()
 
 
-def _said(text: str, refs: Refs, evidence: GitEvidence) -> None:
+def _said_identifiers(text: str, refs: Refs, evidence: GitEvidence) -> None:
     for role, value in scan_identifiers(text):
         refs.add(role, value)
         if role == "url":
             add_url(value, refs)
-    for slug in repos_in(text):
-        refs.add("repo", slug)
-    if "/" in text:
-        _said_repos(text, refs, evidence)
-    add_numbers(text, refs)
-    if _HEX_RUN.is_in(text):
-        _said_commits(text, refs, evidence)
+
+
+def _said_branches(text: str, refs: Refs, evidence: GitEvidence) -> None:
     if "ranch" in text:
         for match in _SAID_BRANCH.finditer(text):
             refs.add("branch", match[1])
 
 
 def _said_repos(text: str, refs: Refs, evidence: GitEvidence) -> None:
-    for token in text.split():
+    for slug in repos_in(text):
+        refs.add("repo", slug)
+    for token in text.split() if "/" in text else ():
         if "/" not in token or not (match := _SLUG.fullmatch(token.strip(_AROUND))):
             continue
         slug = repo_slug(match[1], match[2])
@@ -126,7 +126,13 @@ _FOLDERS: Final = frozenset(
 )  # fmt: skip
 
 
+def _said_numbers(text: str, refs: Refs, evidence: GitEvidence) -> None:
+    add_numbers(text, refs)
+
+
 def _said_commits(text: str, refs: Refs, evidence: GitEvidence) -> None:
+    if not _HEX_RUN.is_in(text):
+        return
     for match in islice(_HEX.finditer(text), MAX_CANDIDATES):
         value, start = match[0], match.start()
         if (start and text[start - 1] in _JOINED) or ("commit", value) in refs:
@@ -145,3 +151,14 @@ def _said_commits(text: str, refs: Refs, evidence: GitEvidence) -> None:
             )
         if (cued and (not plain or len(value) == 40)) or evidence.is_commit(value):
             refs.add("commit", value)
+
+
+_Finder = Callable[[str, Refs, GitEvidence], None]
+# Most rounds name few kinds: a finder is called only if what it finds could be in the round.
+_FINDERS: Final[tuple[tuple[Callable[[str], bool], _Finder], ...]] = (
+    (may_hold_identifiers, _said_identifiers),
+    (lambda text: "/" in text, _said_repos),
+    (may_number, _said_numbers),
+    (_HEX_RUN.is_in, _said_commits),
+    (lambda text: "ranch" in text, _said_branches),
+)

@@ -42,10 +42,18 @@ _ISSUE_BEFORE: Final = re.compile(
 )
 
 
+def may_number(text: str) -> bool:
+    """Whether `text` could name a pull request or an issue: a cheap look."""
+    return "#" in text or _is_worded(text)
+
+
+def _is_worded(text: str) -> bool:
+    return _DIGIT.search(text) is not None and _NUMBER_HINT.search(text.lower()) is not None
+
+
 def add_numbers(text: str, refs: Refs) -> None:
     """Keep the pull requests and issues that `text` names, and no step, colour or page."""
-    worded = _DIGIT.search(text) is not None and _NUMBER_HINT.search(text.lower()) is not None
-    settled = _add_worded(text, refs) if worded else set()
+    settled = _add_worded(text, refs) if _is_worded(text) else set()
     if "#" not in text:
         return
     for match in islice(_NUMBER.finditer(text), MAX_CANDIDATES):
