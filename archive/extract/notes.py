@@ -22,7 +22,7 @@ def find_notes(speech: Sequence[Speech]) -> tuple[tuple[str, ...], tuple[str, ..
         cues = _CUES_OF[utterance.role, utterance.final].named_in(utterance.text.lower())
         if not cues and not utterance.answer and not _may_head(utterance):
             continue
-        for said in sentences(utterance):
+        for said in sentences(utterance, [hint for cue in cues for hint in cue.hints]):
             if said.answer:
                 found["decision"].setdefault(said.text)
             for note in _notes_of(said, cues):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from archive.prefilter import Hinted
+from archive.prefilter import Hinted, has_any
 
 from .text import one_line
 from .view import RoundView
@@ -60,8 +60,11 @@ _ANSWER: Final = re.compile(
 )
 _QUOTED_ANSWER: Final = re.compile(r'"[^"\n]{1,2000}"="([^"\n]{1,2000})"')
 _FENCE: Final = re.compile(r" {0,8}(`{3,}|~{3,})")
+_FENCES: Final = ("```", "~~~")
 _MARKER: Final = re.compile(r"[ \t]*(?:[-*+•▪–]|\d{1,3}[.)]|#{1,6}|>+)[ \t]+")
+_MARKS: Final = "-*+•▪–#>"
 _RULE: Final = re.compile(r"[ \t]*(?:[-=*_─|+: ]{3,})$")
+_RULES: Final = "-=*_─|+:"
 _SENTENCE_END: Final = re.compile(
     r"[.!?。！？](?:(?<=[。！？])"
     r"|[\"'”’)\]*_`]{0,3}(?=\s+[\"'“‘(\[*_`]{0,3}[A-Z0-9À-ÞЀ-Я一-鿿I]))"
@@ -163,8 +166,12 @@ def read_answers(output: str) -> list[str]:
     return []
 
 
-def sentences(speech: Speech) -> Iterator[Said]:
-    """The sentences of an utterance, list items and wrapped lines put together."""
+def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
+    """The sentences of an utterance, list items and wrapped lines put together.
+
+    A paragraph without one of `hints`, which are lower-case, is left out, unless it answers a
+    question or stands under a heading in the last words.
+    """
     text = speech.text
     cut = None
     if speech.role == "user" and (match := _TEMPLATE.search(text)):
@@ -175,18 +182,21 @@ def sentences(speech: Speech) -> Iterator[Said]:
             heading = block
         elif kind == "text":
             heading = ""
-        for sentence in [block] if kind == "code" else split_sentences(block):
-            if line := one_line(sentence):
-                yield Said(
-                    line,
-                    speech.role,
-                    speech.at,
-                    speech.final,
-                    kind == "code",
-                    speech.answer,
-                    quoted or speech.framed,
-                    heading if kind == "item" else "",
-                )
+        title = heading if kind == "item" else ""
+        line = one_line(block)
+        if speech.answer or (title and speech.final) or has_any(line.lower(), hints):
+            for sentence in [line] if kind == "code" else split_sentences(line):
+                if said := sentence.strip():
+                    yield Said(
+                        said,
+                        speech.role,
+                        speech.at,
+                        speech.final,
+                        kind == "code",
+                        speech.answer,
+                        quoted or speech.framed,
+                        title,
+                    )
         if speech.role == "user" and kind == "text" and block.rstrip().endswith(":"):
             quoted = True  # what a user's colon introduces is shown, not said
 
@@ -207,8 +217,9 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Paragraphs (text), list items (item), headings and the single lines of code blocks."""
     open_fence, pending, kind = "", list[str](), "text"
     for line in text.split("\n"):
-        fence = _FENCE.match(line)
-        if fence and (not open_fence or line.strip().startswith(open_fence)):
+        bare = line.strip()
+        fence = _FENCE.match(line) if bare.startswith(_FENCES) else None
+        if fence and (not open_fence or bare.startswith(open_fence)):
             if pending:
                 yield "\n".join(pending), kind
                 pending = []
@@ -217,11 +228,11 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
         if open_fence:
             yield line, "code"
             continue
-        marker = _MARKER.match(line)
-        if pending and (marker or not line.strip() or line.startswith("|")):
+        marker = _MARKER.match(line) if bare[:1] in _MARKS or bare[:1].isdecimal() else None
+        if pending and (marker or not bare or line.startswith("|")):
             yield "\n".join(pending), kind
             pending = []
-        if line.strip() and not _RULE.match(line):
+        if bare and not (bare[0] in _RULES and _RULE.match(line)):
             if not pending:
                 kind = "text" if marker is None else "heading" if "#" in marker[0] else "item"
             pending.append(line[marker.end() :] if marker else line)
