@@ -15,6 +15,7 @@ _WORD_BYTES: Final = bytes(
 _MAX_NESTING: Final = 4
 _MAX_REMEMBERED: Final = 1_000
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
+_NIX: Final = frozenset({"nix", "flox", "guix"})
 _PYTHONS: Final = ("python", "pypy")
 
 # Wrapper → how many words of its own follow it, options apart.
@@ -22,7 +23,7 @@ _PREFIXES: Final = {
     "sudo": 0, "doas": 0, "env": 0, "time": 0, "nice": 0, "nohup": 0, "stdbuf": 0, "setsid": 0,
     "ionice": 0, "command": 0, "exec": 0, "builtin": 0, "unbuffer": 0, "xvfb-run": 0,
     "caffeinate": 0, "cross-env": 0, "dotenv": 0, "npx": 0, "bunx": 0, "pnpx": 0, "uvx": 0,
-    "timeout": 1, "gtimeout": 1, "xargs": 0, "watch": 0, "chronic": 0,
+    "timeout": 1, "gtimeout": 1, "script": 1, "xargs": 0, "watch": 0, "chronic": 0,
 }  # fmt: skip
 _PREFIX_PAIRS: Final = {
     ("pnpm", "exec"): 0, ("pnpm", "dlx"): 0, ("npm", "exec"): 0, ("npm", "x"): 0,
@@ -165,7 +166,9 @@ def _unwrap(words: tuple[str, ...]) -> tuple[str, ...]:
             if name in _TASK_MANAGERS and inner and _is_task(inner[0]):
                 return (name, words[second], *inner)
             words = inner
-        elif name.startswith(_PYTHONS) and (module := _python_module(words)):
+        elif name in _NIX and (at := _nix_command(words)):
+            words = words[at:]
+        elif (name.startswith(_PYTHONS) or name == "py") and (module := _python_module(words)):
             words = module
         elif name == "find" and "-exec" in words:
             words = tuple(
@@ -216,8 +219,19 @@ def _python_module(words: tuple[str, ...]) -> tuple[str, ...]:
     return ()
 
 
+def _nix_command(words: Sequence[str]) -> int:
+    """Where the command of a `nix develop -c COMMAND` begins, 0 where there is none."""
+    for at, word in enumerate(words[1:], 1):
+        if word in ("-c", "--command") and at + 1 < len(words):
+            return at + 1
+    return 0
+
+
 def _inner_script(words: Sequence[str]) -> str | None:
-    if program_name(words[0]) not in _SHELLS:
+    name = program_name(words[0])
+    if name == "nix-shell" and "--run" in words[:-1]:
+        return words[words.index("--run") + 1]
+    if name not in _SHELLS:
         return None
     for at, word in enumerate(words[1:], 1):
         if word.startswith("-") and not word.startswith("--") and word.endswith("c"):

@@ -16,8 +16,10 @@ _WINDOW: Final = 600
 _HEAD_CODES: Final = re.compile(
     r"\A\s*(?:<error>)?\s*Exit code:?\s+(-?\d{1,9})\b"
     r"|^Process exited with code (-?\d{1,9})\b"
-    r"|\A\s*<(?:returncode|exit_code)>(-?\d{1,9})</"
-    r"|\A\s*(?:Error: )?Command (?:failed|exited) with (?:exit )?(?:code|status) (-?\d{1,9})",
+    r"|^<(?:returncode|exit_code|return-code)>\s*(-?\d{1,9})\s*</"
+    r"|\A\s*(?:Error: )?Command (?:\"[^\"\n]{0,400}\" )?(?:failed|exited) with (?:exit )?"
+    r"(?:code|status):? (-?\d{1,9})"
+    r"|\ACommand exec[^\n]*\s(?:Exit|exit) code:? (-?\d{1,9})\b",
     re.MULTILINE,
 )
 _TAIL_CODES: Final = re.compile(
@@ -26,12 +28,15 @@ _TAIL_CODES: Final = re.compile(
     r"|\[The command (?:completed|finished) with exit code (-?\d{1,9})"
     r"|\[Command finished with exit code (-?\d{1,9})"
     r"|\[exit code: (-?\d{1,9})\]"
+    r"|<exited with exit code (-?\d{1,9})>"
     r"|<(?:returncode|exit_code)>(-?\d{1,9})</"
     r"|^\(exit(?: code:?)? (-?\d{1,9})\)\s*\Z"
-    r"|^(?:Process|Command) exited with (?:exit )?code:? (-?\d{1,9})\.?\s*\Z",
+    r"|^Exit code:? (-?\d{1,9})\s*(?:\Z|<cwd>)"
+    r"|^\[?(?:Process|Command) (?:exited|failed) with (?:exit )?(?:code|status):? (-?\d{1,9})"
+    r"\.?\]?\s*\Z",
     re.MULTILINE,
 )
-_CODE_HINTS: Final = ("xit", "returncode", "ommand failed")
+_CODE_HINTS: Final = ("xit", "returncode", "return-code", "ommand failed")
 _CODEX_HEAD: Final = re.compile(
     r"\A(?:Chunk ID: \S*\n)?(?:Exit code: -?\d+\n)?Wall time: [^\n]*\n"
     r"(?:Process [^\n]*\n)?(?:Original token count: \d+\n)?(?:Total output lines: \d+\n)?"

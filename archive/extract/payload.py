@@ -10,9 +10,9 @@ from typing import Any, Final
 _NAME_KEYS: Final = ("tool_name", "tool", "function", "name")
 _ARGUMENT_KEYS: Final = ("args", "input", "arguments", "parameters")
 _OUTPUT_KEYS: Final = ("output", "result", "content")
-_TEXT_KEYS: Final = ("output", "text", "content", "result", "message", "error")
+_TEXT_KEYS: Final = ("aggregated_output", "output", "text", "content", "result", "message", "error")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,9}")
-_EXIT_KEYS: Final = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
+_EXIT_KEYS: Final = ("exit_code", "exitCode", "returncode", "return_code", "exit_status", "exit")
 _EXITS: Final = frozenset(_EXIT_KEYS)
 _ENVELOPE_KEYS: Final = frozenset({"output", "stdout", "stderr", "metadata", *_EXIT_KEYS})
 _FAILED_STATES: Final = frozenset(

@@ -60,6 +60,10 @@ _NOT_CHECKS: Final = frozenset(
         "up", "logs", "data", "fixtures", "update", "db", "prepare", "migrate", "seed", "server",
     }
 )  # fmt: skip
+_TRIALS: Final = frozenset(
+    {"repro", "reproduce", "reproducer", "reproduction", "debug", "demo", "scratch", "tmp", "poc"}
+)
+"""Words in the names of scripts that try something out once: no verification."""
 _TEST_WORDS: Final = frozenset({"test", "tests", "unittest", "unittests", "spec", "specs"})
 _SPLIT: Final = re.compile(r"[:/._-]+")
 _SCRIPT: Final = re.compile(r"\.(?:sh|bash|zsh|ps1|mjs|cjs|js|ts|rb|py|pl)$")
@@ -137,5 +141,7 @@ def _script_task(words: Sequence[str]) -> list[str] | None:
         return None
     stem = _SCRIPT.sub("", script.rsplit("/", 1)[-1])
     parts = _SPLIT.split(stem.lower())
+    if not _TRIALS.isdisjoint(parts):
+        return None
     runs = script.endswith((".sh", ".bash", ".zsh")) or "script" in script or "bin/" in script
     return [stem] if runs and parts[0] not in ("test",) else []

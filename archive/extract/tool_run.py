@@ -38,8 +38,10 @@ _RUNNING: Final = re.compile(
     r"Process running with session ID (\w+)"
     r"|running in (?:the )?background with (?:ID|id):? ?(\w+)"
     r"|started in background with shellId:? ?(\w+)"
-    r"|<shellId: ?(\w+)"
+    r"|<(?:command with )?shellId: ?(\w+)"
 )
+_WRITTEN_TO: Final = re.compile(r"[Oo]utput is being written to:? (\S+)")
+_LINE_NUMBER: Final = re.compile(r"^ {0,6}\d+(?:→|\t)", re.MULTILINE)
 _REFUSED: Final = re.compile(
     r"doesn't want to (?:proceed|take this action)|tool use was rejected|<tool_use_error>"
     r"|[Rr]ejected by (?:the )?user|[Uu]ser (?:rejected|denied|declined|cancelled|aborted)"
@@ -120,7 +122,7 @@ def finish_call(draft: CallDraft) -> ToolRun:
         _REFUSED_ALONE.match(raw[:200]) is not None
     )
     directory = _directory_of(arguments)
-    if script or code or text:
+    if script or code or text or tool in _CONTINUATIONS or tool in _SHELL_TOOLS:
         directory = directory or find_directory(raw)
         raw, written = unwrap(raw)
         exit_code = written if exit_code is None else exit_code
@@ -151,6 +153,34 @@ def background_name(run: ToolRun) -> str:
         return ""
     match = _RUNNING.search(head)
     return next(g for g in match.groups() if g) if match else ""
+
+
+def background_file(run: ToolRun) -> str:
+    """The file that a run in the background writes its output to, if it says so."""
+    head = run.output[:600] if run.script else ""
+    match = _WRITTEN_TO.search(head) if "written to" in head else None
+    return match[1].rstrip(".") if match else ""
+
+
+def is_waiting(run: ToolRun) -> bool:
+    """Whether a run was left running, to be looked after by an empty command."""
+    return bool(run.script) and "no new output after" in run.output[-1500:]
+
+
+def looks_on(run: ToolRun) -> bool:
+    """Whether a call is such an empty command."""
+    return run.tool in _SHELL_TOOLS and not run.script.strip() and not run.text
+
+
+def shows_file(run: ToolRun, path: str) -> bool:
+    """Whether a call shows a file."""
+    return path in run.script or path in (run.arguments.get("file_path"), run.arguments.get("path"))
+
+
+def glimpse(run: ToolRun) -> ToolRun:
+    """What a call that showed another one's output says about that: no end, but its lines."""
+    output = _LINE_NUMBER.sub("", run.output) if not run.script else run.output
+    return replace(run, output=output, exit_code=None, failed=False)
 
 
 def continued_name(run: ToolRun) -> str:

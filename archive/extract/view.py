@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from streams.event import TERMINAL_TYPES, Event
 
@@ -17,11 +17,18 @@ from .payload import message_text, tool_arguments, tool_name
 from .tool_run import (
     CallDraft,
     ToolRun,
+    background_file,
     background_name,
     continue_call,
     continued_name,
     finish_call,
+    glimpse,
+    is_waiting,
+    looks_on,
+    shows_file,
 )
+
+_MAX_FILES: Final = 100  # that runs in the background write to
 
 
 @dataclass(slots=True)  # not frozen, as a `ToolRun` isn't
@@ -113,14 +120,26 @@ class _Calls:
     def runs(self) -> tuple[ToolRun, ...]:
         found: list[ToolRun] = []
         places: dict[str, int] = {}
-        later: dict[int, list[ToolRun]] = {}
+        files: dict[str, int] = {}
+        waiting = -1
+        later: defaultdict[int, list[ToolRun]] = defaultdict(list)
         for draft in self._drafts:
             run = finish_call(draft)
             if (name := continued_name(run)) in places:
-                later.setdefault(places[name], []).append(run)
+                later[places[name]].append(run)
                 continue
+            if waiting >= 0 and looks_on(run):
+                later[waiting].append(run)
+                continue
+            for path, place in files.items():
+                if shows_file(run, path):
+                    later[place].append(glimpse(run))
             if name := background_name(run):
                 places[name] = len(found)
+                if (path := background_file(run)) and len(files) < _MAX_FILES:
+                    files[path] = len(found)
+            if is_waiting(run):
+                waiting = len(found)
             found.append(run)
         for place, calls in later.items():
             found[place] = continue_call(found[place], calls)
