@@ -39,8 +39,8 @@ class DeadLetterNotFound(NotFoundError):
 class DeadLetter:
     """One rejected entry. `fields` are the producer's, in order, byte for byte.
 
-    `code` is schema, encoding, too_large, limits or poison; `reason` says it in words. Times
-    are milliseconds since the epoch.
+    `code` is schema, encoding, too_large, limits or poison, or foreign for what a repair took out
+    of a log; `reason` says it in words. Times are milliseconds since the epoch.
     """
 
     id: str

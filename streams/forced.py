@@ -9,6 +9,7 @@ commands that fail, as EXEC.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 from redis.exceptions import ExecAbortError, NoPermissionError
@@ -163,8 +164,12 @@ def _told(reply: Reply) -> bytes:
     """A reply as the script tells it, to compare the two."""
     if reply is None:
         return b"~"
+    if isinstance(reply, Exception):
+        return b"!"
     if isinstance(reply, int):
         return b":%d;" % reply
     if isinstance(reply, bytes):
         return b"$%d;%b" % (len(reply), reply)
-    return b"*%d;%b" % (len(reply), b"".join(map(_told, reply)))
+    # A map of RESP3 is a flat list to a script.
+    items = list(chain.from_iterable(reply.items())) if isinstance(reply, dict) else reply
+    return b"*%d;%b" % (len(items), b"".join(map(_told, items)))

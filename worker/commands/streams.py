@@ -12,6 +12,7 @@ import click
 from worker import output, words
 from worker.cli_classes import AresGroup, json_option
 from worker.cli_params import Moment
+from worker.commands.streams_repair import repair
 from worker.commands.verify import verify
 from worker.exit_codes import ExitCode
 from worker.invocation import Invocation, pass_invocation
@@ -36,10 +37,12 @@ def streams() -> None:
       ares-worker streams list
       ares-worker streams show session-42 --limit 20 --backward
       ares-worker streams verify session-42
+      ares-worker streams repair session-42
     """
 
 
 streams.add_command(verify)
+streams.add_command(repair)
 
 
 @streams.command("list")

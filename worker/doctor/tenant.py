@@ -70,4 +70,5 @@ def _streams(check: str, quarantined: Sequence[tuple[str, str]]) -> Finding:
     )
     more = f" and {len(quarantined) - _NAMED} more" if len(quarantined) > _NAMED else ""
     found = f"{len(quarantined)} quarantined: {named}{more}"
-    return fail(check, found, "ares-worker verify, look who wrote there, then streams repair")
+    todo = "look who wrote there, then ares-worker streams repair STREAM"
+    return fail(check, found, todo)

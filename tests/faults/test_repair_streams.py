@@ -1,0 +1,349 @@
+"""Streams that somebody else damaged, mended: whole again, and nothing silently gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from archive.survey import Survey
+from archive.volume import Volume
+from streams.dead_letters import DeadLetters
+from streams.errors import CorruptionError, StreamNotFound
+from streams.event import SUMMARY_TYPE, Event
+from streams.integrity import verify_stream_integrity
+from support.verified import findings
+from support.workshop import Workshop, drain, versions
+from worker.repair_log import LOST_TYPE
+from worker.repairing import Diagnosis, LossNotAccepted, Repairer
+
+Damage = Callable[[Workshop], Awaitable[None]]
+
+
+def repairer(shop: Workshop) -> Repairer:
+    made = Repairer(shop.store(), Survey(Volume(shop.directory), [shop.tenant]))
+    shop.stack.push_async_callback(made.close)
+    return made
+
+
+async def mend(shop: Workshop, **options) -> Diagnosis:
+    return await repairer(shop).mend("bad", **options)
+
+
+async def begin(shop: Workshop, *, archived: bool = True, open_events: int = 2) -> None:
+    """Two rounds of three events, archived or not, and an open one; a stream beside it."""
+    for stream in ("bad", "good"):
+        await shop.xadd_rounds(stream, 2)
+    await shop.sequence()
+    if archived:
+        await drain(shop.archiver())
+    for n in range(open_events):
+        await shop.xadd("bad", "llm.call", {"open": n})
+    await shop.sequence()
+
+
+async def foreign_entry(shop: Workshop) -> None:
+    await shop.client.xadd(shop.store().keys.log("bad"), {"by": "hand"})
+
+
+async def foreign_entry_deleted_again(shop: Workshop) -> None:
+    log = shop.store().keys.log("bad")
+    await shop.client.xdel(log, await shop.client.xadd(log, {"by": "hand"}))
+
+
+async def head_of_another_type(shop: Workshop) -> None:
+    await shop.client.delete(shop.store().keys.head("bad"))
+    await shop.client.rpush(shop.store().keys.head("bad"), "x")
+
+
+async def head_that_is_no_id(shop: Workshop) -> None:
+    await shop.client.set(shop.store().keys.head("bad"), "not an id")
+
+
+async def head_deleted(shop: Workshop) -> None:
+    await shop.client.delete(shop.store().keys.head("bad"))
+
+
+async def head_set_back(shop: Workshop) -> None:
+    await shop.client.set(shop.store().keys.head("bad"), "2-5")
+
+
+async def state_of_another_type(shop: Workshop) -> None:
+    await shop.client.set(shop.store().keys.state("bad"), "x")
+
+
+async def state_that_is_no_number(shop: Workshop) -> None:
+    await shop.client.hset(shop.store().keys.state("bad"), "compacted_version", "few")
+
+
+async def state_deleted(shop: Workshop) -> None:
+    await shop.client.delete(shop.store().keys.state("bad"))
+
+
+async def archived_event_deleted(shop: Workshop) -> None:
+    entries = await shop.raw_log("bad")
+    await shop.client.xdel(shop.store().keys.log("bad"), entries[1][0])
+
+
+async def archived_part_trimmed(shop: Workshop) -> None:
+    await shop.client.xtrim(shop.store().keys.log("bad"), minid=5, approximate=False)
+
+
+HARMLESS = [
+    foreign_entry,
+    foreign_entry_deleted_again,
+    head_of_another_type,
+    head_that_is_no_id,
+    head_deleted,
+    head_set_back,
+    state_of_another_type,
+    state_that_is_no_number,
+    state_deleted,
+    archived_event_deleted,
+    archived_part_trimmed,
+]
+
+
+@pytest.mark.parametrize("damage", HARMLESS)
+async def test_what_the_archive_or_the_log_still_has_is_mended_without_loss(
+    every_shop: Workshop, damage: Damage
+):
+    shop = every_shop
+    await begin(shop)
+    await damage(shop)
+    await shop.xadd("bad", "task.completed")
+
+    done = await mend(shop)
+
+    assert done.found
+    assert list(done.repair.lost) == []
+    assert await findings(shop) == []
+    await shop.sequence()
+    await drain(shop.archiver())
+    assert await shop.client.xlen(shop.store().keys.inbox) == 0
+    assert await shop.store().stream_version("bad") == 9
+    assert [(r.first_version, r.last_version) for r in shop.records("bad")] == [
+        (1, 3), (4, 6), (7, 9),
+    ]  # fmt: skip
+    verify_stream_integrity(await shop.store().read("bad"))
+
+
+async def test_a_healthy_stream_is_left_alone(shop: Workshop):
+    await begin(shop)
+    before = await shop.raw_log("bad")
+
+    done = await mend(shop)
+
+    assert list(done.found) == []
+    assert await shop.raw_log("bad") == before
+
+
+async def test_a_stream_that_does_not_exist_is_no_stream_to_mend(shop: Workshop):
+    with pytest.raises(StreamNotFound):
+        await mend(shop)
+    assert await shop.client.exists(shop.store().keys.head("bad")) == 0
+
+
+@pytest.mark.damage("a foreign entry")
+async def test_looking_changes_nothing(every_shop: Workshop):
+    shop = every_shop
+    await begin(shop)
+    await foreign_entry(shop)
+    before = [await shop.client.dump(key) for key in sorted(await shop.client.keys("*bad*"))]
+
+    seen = await repairer(shop).diagnose("bad")
+
+    assert "somebody else's entries are in its log" in seen.found[0]
+    assert any("dead letters" in action for action in seen.actions)
+    after = [await shop.client.dump(key) for key in sorted(await shop.client.keys("*bad*"))]
+    assert after == before
+
+
+async def test_a_foreign_entry_is_kept_byte_for_byte_and_can_be_sent_again(every_shop: Workshop):
+    """Most likely a producer that took the log for the inbox."""
+    shop = every_shop
+    await begin(shop)
+    fields = {"stream": "bad", "type": "llm.call", "payload": '{"n": "é"}'}
+    await shop.client.xadd(shop.store().keys.log("bad"), fields)
+
+    await mend(shop)
+
+    letters = DeadLetters(shop.store().wires, shop.store().keys)
+    [letter] = [letter async for letter in letters.list()]
+    assert letter.code == "foreign"
+    assert "'bad'" in letter.reason
+    assert {name.decode(): value.decode() for name, value in letter.fields} == fields
+    await letters.requeue(letter.id)
+    await shop.sequence()
+    assert (await shop.store().read("bad"))[-1].payload == {"n": "é"}
+
+
+async def test_events_deleted_before_they_were_archived_are_named_and_stood_in_for(
+    every_shop: Workshop,
+):
+    shop = every_shop
+    await begin(shop, archived=False)
+    entries = await shop.raw_log("bad")
+    await shop.client.xdel(shop.store().keys.log("bad"), entries[1][0], entries[7][0])
+
+    with pytest.raises(LossNotAccepted) as refusal:
+        await mend(shop)
+    assert list(refusal.value.lost) == [2, 8]
+    done = await mend(shop, accept_loss=True)
+
+    assert list(done.repair.lost) == [2, 8]
+    events = await shop.store().read("bad")
+    assert versions(events) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [event.version for event in events if event.type == LOST_TYPE] == [2, 8]
+    assert await shop.store().append("bad", [Event("task.completed")]) == 9
+    await drain(shop.archiver())
+    assert [r.last_version for r in shop.records("bad")] == [3, 6, 9]
+
+
+async def test_a_log_deleted_whole_goes_on_behind_what_is_archived(every_shop: Workshop):
+    shop = every_shop
+    await begin(shop, open_events=0)
+    keys = shop.store().keys
+    await shop.client.delete(keys.log("bad"), keys.head("bad"))
+
+    await mend(shop)
+
+    events = await shop.store().read("bad")
+    assert [(event.type, event.version) for event in events] == [(SUMMARY_TYPE, 6)]
+    assert "archived" in events[0].payload["summary"]
+    assert await shop.store().append("bad", [Event("llm.call")]) == 7
+
+
+async def test_the_head_can_be_given_by_whoever_knows_it(every_shop: Workshop):
+    shop = every_shop
+    await begin(shop)
+    await shop.client.set(shop.store().keys.head("bad"), "12-1900000000000")
+
+    with pytest.raises(LossNotAccepted):
+        await mend(shop)
+    done = await mend(shop, head=8)
+
+    assert list(done.repair.lost) == []
+    assert await shop.store().stream_version("bad") == 8
+
+
+@pytest.mark.parametrize("damage", [b"not a summary", None], ids=["unreadable", "deleted"])
+async def test_summaries_cover_again_what_was_compacted(every_shop: Workshop, damage: bytes | None):
+    shop = every_shop
+    await begin(shop)
+    await shop.compactor().relieve("bad")
+    keys = shop.store().keys
+    await shop.client.delete(keys.summaries("bad"))
+    if damage is not None:
+        await shop.client.rpush(keys.summaries("bad"), damage)
+
+    done = await mend(shop)
+
+    assert any("summar" in item for item in done.found)
+    assert versions(await shop.store().read("bad")) == [6, 7, 8]
+    assert await shop.client.xlen(keys.dead) == (damage is not None)
+
+
+@pytest.mark.damage("the dead stream holds another type")
+async def test_without_a_place_for_dead_letters_nothing_leaves_the_stream(every_shop: Workshop):
+    shop = every_shop
+    await begin(shop)
+    await foreign_entry(shop)
+    await shop.client.set(shop.store().keys.dead, "x")
+    before = await shop.raw_log("bad")
+
+    with pytest.raises(CorruptionError):
+        await mend(shop)
+
+    assert await shop.raw_log("bad") == before
+
+
+async def test_a_stream_that_workers_died_of_is_taken_up_again(shop: Workshop):
+    await begin(shop, archived=False)
+    await shop.client.hset(shop.store().keys.deadly, "bad", 5)
+
+    done = await mend(shop)
+
+    assert "5 workers died" in done.found[0]
+    await drain(shop.archiver())
+    assert shop.rounds("bad") == [1, 2]
+
+
+async def test_a_round_the_archive_has_otherwise_is_read_from_there(every_shop: Workshop):
+    """A log written anew by hand: of what is archived, the file counts."""
+    shop = every_shop
+    await begin(shop)
+    log, keys = await shop.raw_log("bad"), shop.store().keys
+    await shop.client.delete(keys.log("bad"))
+    for name, fields in log:
+        changed = {**fields, b"id": b"another"} if name.startswith(b"5-") else fields
+        await shop.client.xadd(keys.log("bad"), changed, id=name)
+
+    done = await mend(shop)
+
+    assert "log and archive contradict each other" in done.found[0]
+    assert versions(await shop.store().read("bad")) == [6, 7, 8]
+
+
+async def test_a_stream_is_mended_beside_workers_that_never_rest(every_shop: Workshop):
+    shop = every_shop
+    await begin(shop)
+    sequencer, archiver = shop.sequencer(), shop.archiver()
+    stop = asyncio.Event()
+
+    async def work() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            for stream in ("bad", "good"):
+                await shop.xadd(stream, "task.completed" if number % 4 == 0 else "llm.call")
+            await sequencer.run_once()
+            await archiver.run_once()
+
+    working = asyncio.create_task(work())
+    for _ in range(5):
+        await foreign_entry(shop)
+        await mend(shop)
+    stop.set()
+    await working
+    await sequencer.release()
+    shop.clock.forward(61_000)
+    await mend(shop)
+    await shop.sequence()
+
+    assert await shop.client.xlen(shop.store().keys.inbox) == 0
+    assert await shop.client.xlen(shop.store().keys.dead) == 5
+    await drain(archiver)
+    await shop.janitor().run_once()
+    verify_stream_integrity(await shop.store().read("bad"))
+
+
+async def test_a_stream_is_mended_at_maxmemory(start_server, tmp_path):
+    from contextlib import AsyncExitStack
+
+    server = start_server()
+    async with AsyncExitStack() as stack, server.client() as client:
+        shop = Workshop(client, "full", tmp_path / "rounds", stack)
+        await begin(shop)
+        await foreign_entry(shop)
+        with server.admin() as admin:
+            admin.config_set("maxmemory", 1)
+
+        assert (await mend(shop)).found
+
+        assert await findings(shop) == []
+
+
+async def test_a_stream_that_began_anew_is_healthy(every_shop: Workshop):
+    """After a reset the archive knows more than Redis: that is a new epoch, and no damage."""
+    shop = every_shop
+    await begin(shop)
+    await shop.client.flushall()
+    await shop.xadd_rounds("bad", 1)
+    await shop.sequence()
+
+    assert list((await mend(shop)).found) == []
+
+    await drain(shop.archiver())
+    assert [record.epoch for record in shop.records("bad")] == [0, 0, 1]
