@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from archive.prefilter import has_any
+
 from .edit_results import NEW_FILE, shown_content, shown_hunks, was_done
 from .ledger import Ledger
 from .patches import PatchedFile, read_patch
@@ -31,7 +33,7 @@ _CONTENT_KEYS: Final = (
 _PART_KEYS: Final = ("code_edit", "changes", "code", "body")
 """Part of a file, the rest of it left out or only hinted at."""
 _EDITS_KEYS: Final = ("edits", "ReplacementChunks", "replacements", "edit", "file")
-_DRY_KEYS: Final = ("dryRun", "dry_run", "preview_only")
+_DRY_KEYS: Final = frozenset({"dryRun", "dry_run", "preview_only"})
 _SOURCE_KEYS: Final = ("source", "old_path", "oldPath", "source_path", "from", "src")
 _TARGET_KEYS: Final = (
     "destination", "new_path", "target", "to", "newPath", "destination_path", "dest",
@@ -43,7 +45,7 @@ _CHANGING: Final = frozenset(
 _WRITERS: Final = re.compile(r"write|create|save|new_?file|notebookedit|put_?file|add_?file")
 _DELETERS: Final = re.compile(r"delete|remove|unlink")
 _MOVERS: Final = re.compile(r"move|rename")
-_FOLDERS: Final = re.compile(r"director|folder|mkdir")
+_FOLDERS: Final = ("director", "folder", "mkdir")
 _CHANGERS: Final = re.compile(
     f"edit|append|replace|{_WRITERS.pattern}|{_DELETERS.pattern}|{_MOVERS.pattern}"
 )
@@ -55,7 +57,7 @@ _ALL: Final = frozenset({"replace_all", "replaceAll", "allow_multiple", "AllowMu
 def apply_tool(run: ToolRun, ledger: Ledger, roots: Roots, opened: str) -> bool:
     """Book what a file tool did; False where `run` is no file tool."""
     arguments = run.arguments
-    if any(arguments.get(key) is True for key in _DRY_KEYS) or _FOLDERS.search(run.tool):
+    if has_any(run.tool, _FOLDERS) or _is_dry(arguments):
         return True
     editor = _is_editor(arguments)
     if run.script and not editor:
@@ -81,6 +83,11 @@ def apply_tool(run: ToolRun, ledger: Ledger, roots: Roots, opened: str) -> bool:
     elif _may_change(arguments, verb) and was_done(run):
         _apply(run, verb, _place(run, raw, roots), ledger)
     return True
+
+
+def _is_dry(arguments: Mapping[str, Any]) -> bool:
+    dry = _DRY_KEYS.intersection(arguments)
+    return any(arguments[key] is True for key in dry)
 
 
 def _may_change(arguments: Mapping[str, Any], verb: str) -> bool:

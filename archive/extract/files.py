@@ -61,7 +61,7 @@ class _Booking:
         self._correct()
 
     def _tool(self, run: ToolRun) -> None:
-        if run.tool == "submit" or run.script.strip() == "submit":
+        if "submit" in (run.tool, run.script.strip()):
             self._submitted = run.output if "diff --git " in run.output else self._submitted
             return
         if "diff --git " in run.output and any(word in run.script for word in _SUBMISSIONS):
@@ -72,7 +72,7 @@ class _Booking:
         elif not self._windowed_editor(run):
             booked = apply_tool(run, self._ledger, self._roots, self._opened)
             if not booked and run.script:
-                apply_shell(run, self._ledger, self._roots.directory)
+                apply_shell(run, self._ledger, self._roots)
         self._opened = opened_file(run, self._opened)
         if self._opened and shows_window(run.output):
             self._window = run.output

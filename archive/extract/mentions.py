@@ -91,8 +91,8 @@ def _said_branches(text: str, refs: Refs, evidence: GitEvidence) -> None:
 def _said_repos(text: str, refs: Refs, evidence: GitEvidence) -> None:
     for slug in repos_in(text):
         refs.add("repo", slug)
-    for token in text.split() if "/" in text else ():
-        if "/" not in token or not (match := _SLUG.fullmatch(token.strip(_AROUND))):
+    for token in [word for word in text.split() if "/" in word] if "/" in text else ():
+        if not (match := _SLUG.fullmatch(token.strip(_AROUND))):
             continue
         slug = repo_slug(match[1], match[2])
         if not slug or (("repo", slug) in refs and not match[3]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from archive.prefilter import has_any
@@ -76,21 +77,18 @@ class Roots:
 
     def __init__(self, view: RoundView) -> None:
         self._view = view
-        self._found: tuple[str, ...] | None = None
 
-    @property
+    @cached_property
     def _roots(self) -> tuple[str, ...]:
-        if self._found is None:
-            self._found = _candidates(self._view)
-        return self._found
+        return _candidates(self._view)
 
-    @property
+    @cached_property
     def session(self) -> str:
         """The directory that the session named, if it did."""
         directory = self._view.directory
         return directory.replace("\\", "/") if _WINDOWS.match(directory) else directory
 
-    @property
+    @cached_property
     def directory(self) -> str:
         """Where relative paths start, as far as is known."""
         return self.session or (self._roots[0] if self._roots else "")

@@ -10,6 +10,7 @@ from typing import Final
 from .commands import Invocation, names_any
 from .contents import MAX_CHARACTERS
 from .ledger import Ledger
+from .paths import Roots
 from .shell import parse_script
 from .shell_code import apply_patch, run_script
 from .shell_git import edit_with_git
@@ -29,7 +30,7 @@ _MAX_JOINED: Final = 100  # files of one `cat`
 _ESCAPED_BREAK: Final = re.compile(r"\\n")
 
 
-def apply_shell(run: ToolRun, ledger: Ledger, directory: str) -> None:
+def apply_shell(run: ToolRun, ledger: Ledger, roots: Roots) -> None:
     """Book what the commands of a shell run did to files."""
     if run.refused or not run.completed:
         return
@@ -37,7 +38,7 @@ def apply_shell(run: ToolRun, ledger: Ledger, directory: str) -> None:
         return
     if not any(_may_change(call) for call in run.calls):
         return
-    start = run.directory if run.directory.startswith("/") else directory
+    start = run.directory if run.directory.startswith("/") else roots.directory
     _book(Shell(run, ledger, start))
 
 
