@@ -91,10 +91,9 @@ class Tail:
 
     def add(self, page: Sequence[Reply]) -> None:
         """Decode a page; raises `StreamCorrupted` where it doesn't follow."""
-        for name, fields in page:
-            version = entry_version(name)
-            if version != self.last + 1:
-                reason = f"its log goes on with version {version} where {self.last + 1} is due"
+        for due, (name, fields) in enumerate(page, self.last + 1):
+            if (version := entry_version(name)) != due:
+                reason = f"its log goes on with version {version} where {due} is due"
                 raise StreamCorrupted(self.stream, reason)
             self.events.append(decode_entry(self.stream, name, fields))
             self.sizes.append(sum(map(len, fields)))
