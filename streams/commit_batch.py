@@ -17,9 +17,14 @@ Outcome = int | AresError
 class TornCommit(StreamCorrupted):
     """EXEC ran, and this stream's part of it failed: a foreign entry stands above its head.
 
-    What was committed beside the events (removal from the inbox) has happened; the events have
-    not. Whoever holds them must put them where nothing is lost.
+    What was committed beside the events (removal from the inbox, marks of their ids) has happened;
+    the events have not, but for those with an id among `stored`. Whoever holds them must put them
+    where nothing is lost.
     """
+
+    def __init__(self, stream: str, reason: str, stored: frozenset[str] = frozenset()) -> None:
+        super().__init__(stream, reason)
+        self.stored = stored
 
 
 @dataclass(slots=True)
@@ -80,6 +85,12 @@ def torn_streams(
         added = replies[position : position + len(write.events)]
         errors = [reply for reply in added if isinstance(reply, Exception)]
         if errors:
-            torn[write.stream] = TornCommit(write.stream, f"EXEC failed in part: {errors[0]}")
+            stored = frozenset(
+                event.id
+                for event, reply in zip(write.events, added, strict=True)
+                if not isinstance(reply, Exception)
+            )
+            reason = f"EXEC failed in part: {errors[0]}"
+            torn[write.stream] = TornCommit(write.stream, reason, stored)
         position += count
     return torn

@@ -223,7 +223,11 @@ class InboxCommitter:
         if isinstance(outcome, TornCommit):
             # The inbox has let go of these entries already: only this memory holds them.
             now_ms = self._clock()
-            for entry in piece.entries:
+            for event, entry, seen in zip(piece.events, piece.entries, piece.seen, strict=True):
+                if event.id in outcome.stored:
+                    continue
                 rejected = Rejected(entry, str(outcome), POISON)
                 self._orphans.append(dead_letter(rejected, self._keys, now_ms=now_ms))
-            facts.dead[POISON] += len(piece.entries)
+                facts.dead[POISON] += 1
+                if seen is not None:  # or it would be taken for a repeat when it is sent again
+                    self._orphans.append(("DEL", seen))

@@ -347,3 +347,42 @@ async def test_a_stream_that_began_anew_is_healthy(every_shop: Workshop):
 
     await drain(shop.archiver())
     assert [record.epoch for record in shop.records("bad")] == [0, 0, 1]
+
+
+async def test_what_a_torn_commit_took_is_recorded_once_it_is_sent_again(every_shop: Workshop):
+    """Its id was marked as recorded beside the append that failed: that must not count."""
+    shop = every_shop
+    await begin(shop)
+    await foreign_entry_deleted_again(shop)
+    await shop.xadd("bad", "llm.call", {"n": 1}, id="once")
+    await shop.sequence()
+    letters = DeadLetters(shop.store().wires, shop.store().keys)
+    [letter] = [letter async for letter in letters.list()]
+
+    await mend(shop, accept_loss=True)
+    await letters.requeue(letter.id)
+    await shop.sequence()
+
+    events = await shop.store().read("bad")
+    assert [event.payload for event in events if event.id == "once"] == [{"n": 1}]
+
+
+async def test_of_a_commit_torn_in_the_middle_each_event_is_in_one_place(every_shop: Workshop):
+    """The id that was used up lies among those the commit needed: some got in, some didn't."""
+    shop = every_shop
+    await begin(shop)
+    log = shop.store().keys.log("bad")
+    await shop.client.xdel(log, await shop.client.xadd(log, {"by": "hand"}, id="9-1900000000000"))
+    for n in range(3):
+        await shop.xadd("bad", "llm.call", {"n": n}, id=f"id-{n}")
+    await shop.sequence()
+    letters = DeadLetters(shop.store().wires, shop.store().keys)
+    dead = [letter async for letter in letters.list()]
+    assert [letter.text("id") for letter in dead] == ["id-0"]
+
+    await mend(shop, accept_loss=True)
+    await letters.requeue(dead[0].id)
+    await shop.sequence()
+
+    ids = [event.id for event in await shop.store().read("bad") if event.id.startswith("id-")]
+    assert ids == ["id-1", "id-2", "id-0"]
