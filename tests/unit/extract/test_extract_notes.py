@@ -17,6 +17,30 @@ USER_DECIDES = [
     "from now on all ids are UUIDs",
     "我们决定改用 PostgreSQL。",
     "接口必须保持向后兼容。",
+    "Please keep backwards compatibility with v1 clients.",
+    "no need to support python 3.8 anymore",
+    "we don't need a cache for this",
+    "drop support for node 16",
+    "make sure it works offline, no network calls at all",
+    "should be opt-in via a flag, default off",
+    "The default should be 30 seconds.",
+    "the limit is 100 requests per minute per user",
+    "the user table gets a unique constraint on email",
+    "each order has exactly one customer",
+    "it's fine to break the old cli flags",
+    "rename it, we use camelCase everywhere",
+    "no mocks in integration tests please",
+    "one file per module",
+    "Non-goals: windows support, GUI.",
+    "the CLI stays stateless",
+    "ok do 1 and 3, skip 2",
+    "leave the tests alone",
+    "不要改公共接口",
+    "保留旧接口，下个版本再删。",
+    "默认关闭，通过配置开启。",
+    "只改 src 目录下的文件。",
+    "就用方案二吧。",
+    "不需要支持旧版本了。",
 ]
 ASSISTANT_DECIDES = [
     "I'll remove only the stale hook, leaving the others untouched.",
@@ -24,6 +48,15 @@ ASSISTANT_DECIDES = [
     "I put the constants in the core package rather than in each plugin.",
     "Deleting branches is now a non-goal.",
     "I chose an exclusive lock because two writers corrupt the index.",
+    "We'll store the hash instead of the raw token.",
+    "To avoid a circular import, I put the types in `common.py`.",
+    "I used a weak map instead of a map so that entries don't leak.",
+    "The `id` field is now the single source of truth.",
+    "Data model: an Order has many LineItems.",
+    "I intentionally did not touch the generated files.",
+    "The worker stays stateless; all state lives in Redis.",
+    "为了保持兼容，我保留了旧接口。",
+    "我把类型放在 common.py，避免循环依赖。",
 ]
 UNDECIDED = [
     ("user", "can we use sqlite instead?"),
@@ -35,6 +68,18 @@ UNDECIDED = [
     ("assistant", "I'll run the suite to see where it stands."),
     ("assistant", "We should see 345 after the change."),
     ("assistant", "I'm checking the status, then I'll commit only the config."),
+    ("user", "this must be a bug in the parser"),
+    ("user", "I need to go, continue without me"),
+    ("user", "I get: TypeError: must be str, not int"),
+    ("user", "it always returns null"),
+    ("user", "the default is 30 but it uses 10"),
+    ("user", "make sure the tests don't fail"),
+    ("user", "the limit is 10 but I get 20"),
+    ("assistant", "Now I'm updating only the ignored override on this machine."),
+    ("assistant", "The error says `must be str, not int`."),
+    ("assistant", "The old code used a list instead of a set."),
+    ("user", "不要担心"),
+    ("assistant", "我先看看代码。"),
 ]
 OPEN_ENDS = [
     "The branch still needs to be merged.",
@@ -46,6 +91,39 @@ OPEN_ENDS = [
     "The lint error is pre-existing.",
     "TODO: verify the two names with the author",
     "后续需要补充集成测试。",
+    "You will have to restart the server.",
+    "I haven't tested this on Windows.",
+    "The old endpoint remains until all clients have migrated.",
+    "It doesn't support Windows paths yet.",
+    "To roll back, revert the commit and run `migrate down`.",
+    "Two tests are still failing: test_a and test_b.",
+    "One test remains flaky.",
+    "The remaining work is the CLI.",
+    "Remaining: error messages and docs.",
+    "This is a temporary workaround until upstream fixes the bug.",
+    "The failing check is unrelated to this change and pre-existing.",
+    "I left the retry logic for a separate change.",
+    "Pagination is not implemented.",
+    "Please rotate the leaked key.",
+    "Make sure to run `npm install` before starting.",
+    "目前不支持 Windows。",
+    "后续可以优化查询性能。",
+    "我没有运行端到端测试。",
+]
+NO_OPEN_ENDS = [
+    "All tests pass.",
+    "No further changes needed.",
+    "The TODO comment was removed.",
+    "The remaining tests pass.",
+    "This no longer needs a restart.",
+    "I fixed the open question by adding a note.",
+    "The button needs to be clicked twice to reproduce the bug, which is what I fixed.",
+    "The request needs to be authenticated, so the client sends the token.",
+    "I could not find any other usages.",
+    "It still supports the old format.",
+    "Remember to consider the limits of the data.",
+    "没有遗留问题。",
+    "不再需要重启。",
 ]
 
 
@@ -140,3 +218,16 @@ def test_a_sentence_said_twice_is_kept_once(script) -> None:
     assert script.done(task="We decided to use UTC.").extract().decisions == (
         "We decided to use UTC.",
     )
+
+
+@pytest.mark.parametrize("sentence", NO_OPEN_ENDS)
+def test_what_is_settled_is_no_open_end(script, sentence) -> None:
+    assert script.user("go on").assistant(sentence).done(sentence).extract().todos == ()
+
+
+def test_what_the_assistant_does_next_is_no_open_end(script) -> None:
+    script.user("go on").assistant("下一步我会更新测试。").assistant(
+        "I still need to look at b.py."
+    )
+
+    assert script.assistant("Done.").done().extract().todos == ()
