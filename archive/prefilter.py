@@ -8,7 +8,7 @@ never no wrongly.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Generic, TypeVar
 
 from ahocorasick_rs import BytesAhoCorasick
@@ -69,12 +69,18 @@ class Hinted:
 class Run:
     """So many of some ASCII characters in a row, as a run of one class of characters."""
 
-    __slots__ = ("_run", "_table")
+    __slots__ = ("_run", "_runs", "_table")
 
     def __init__(self, characters: str, length: int) -> None:
         self._table = bytes(ord("x") if chr(byte) in characters else 0 for byte in _BYTES)
         self._run = b"x" * length
+        self._runs = re.compile(self._run + b"x*")
 
     def is_in(self, text: str) -> bool:
         """Whether `text` holds such a run."""
-        return self._run in text.encode("utf-8", "replace").translate(self._table)
+        return self._run in text.encode("ascii", "replace").translate(self._table)
+
+    def starts_in(self, text: str) -> Iterator[int]:
+        """Where such runs, or longer ones, begin in `text`."""
+        shape = text.encode("ascii", "replace").translate(self._table)
+        return (match.start() for match in self._runs.finditer(shape))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .record import RoundRecord
-from .screen_find import find_credentials, is_suspicious
+from .screen_find import could_hold, find_credentials
 
 MARKER: Final = "[withheld: {kind}]"
 
@@ -41,7 +41,7 @@ def screen_text(text: str) -> Screened:
 def screen_record(record: RoundRecord) -> tuple[RoundRecord, Mapping[str, int]]:
     """The record with every string of its content screened, and the counts by kind."""
     texts = list(_texts(record))
-    if not is_suspicious("\x00".join(texts)):
+    if not could_hold("\x00".join(texts)):
         return record, {}
     found = {text: screen_text(text) for text in dict.fromkeys(texts)}
     kinds: Counter[str] = Counter()

@@ -76,6 +76,19 @@ def is_suspicious(text: str) -> bool:
     )
 
 
+def could_hold(text: str) -> bool:
+    """Whether a credential could be in `text` or in a part of it, found out in passes over all."""
+    return is_suspicious(text) and (
+        has_any(text, _SIGNS)
+        or any(rule.pattern.search(text) for rule in _RULES.named_in(text))
+        or (
+            has_any(text.lower(), ASSIGNMENT_HINTS)
+            and bool(ASSIGNMENT.search(text) or FLAG.search(text))
+        )
+        or (_LONG_RUN.is_in(text) and any(_runs(text)))
+    )
+
+
 def _by_rules(text: str) -> Iterator[Credential]:
     for rule in _RULES.named_in(text):
         group = "secret" if "secret" in rule.pattern.groupindex else 0
@@ -144,13 +157,17 @@ def _kind_of(name: str) -> str:
 
 def _encoded(text: str) -> Iterator[Credential]:
     """Base64 runs whose content holds a credential."""
-    for match in _ENCODED.finditer(text):
-        run = match[0]
-        if len(run) > _MAX_ENCODED or run.isalpha() or _is_hex(run):
-            continue
-        decoded = _decode(run)
+    for match in _runs(text):
+        decoded = _decode(match[0])
         if decoded and (any(_by_rules(decoded)) or any(_assignments(decoded))):
             yield Credential("encoded-credential", match.start(), match.end())
+
+
+def _runs(text: str) -> Iterator[re.Match[str]]:
+    for match in _ENCODED.finditer(text):
+        run = match[0]
+        if len(run) <= _MAX_ENCODED and not run.isalpha() and not _is_hex(run):
+            yield match
 
 
 def _decode(run: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from archive.prefilter import has_any
+
 from .commands import Invocation
 from .tool_run import ToolRun
 
@@ -67,7 +69,7 @@ def read_ending(run: ToolRun, place: int, evidence: str) -> Ending:
 
 def sounds_bad(output: str) -> bool:
     """Whether an output speaks of a failure in the words that all tools use."""
-    return any(word in output for word in _TROUBLED) and _TROUBLE.search(output) is not None
+    return has_any(output, _TROUBLED) and _TROUBLE.search(output) is not None
 
 
 def _own_code(run: ToolRun, place: int, evidence: str) -> int | None:

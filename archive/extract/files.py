@@ -7,6 +7,7 @@ from bisect import bisect_left
 from operator import attrgetter
 from typing import Final
 
+from archive.prefilter import has_any
 from archive.record import FileChange
 
 from .balance import Entry
@@ -64,7 +65,7 @@ class _Booking:
         if "submit" in (run.tool, run.script.strip()):
             self._submitted = run.output if "diff --git " in run.output else self._submitted
             return
-        if "diff --git " in run.output and any(word in run.script for word in _SUBMISSIONS):
+        if has_any(run.script, _SUBMISSIONS) and "diff --git " in run.output:
             self._submitted = run.output
         if run.code:
             if was_done(run):

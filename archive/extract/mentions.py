@@ -22,8 +22,7 @@ from .refs import MAX_CANDIDATES, Refs, add_url
 from .repos import repo_slug, repos_in
 from .view import RoundView
 
-# The first digit stands alone: the engine skips to a set of characters, not to a repetition.
-_HEX: Final = re.compile(r"[0-9a-f][0-9a-f]{6,39}(?![0-9A-Za-z_-]|\.[0-9A-Za-z]|:\d)")
+_HEX: Final = re.compile(r"[0-9a-f]{7,40}(?![0-9A-Za-z_-]|\.[0-9A-Za-z]|:\d)")
 _HEX_RUN: Final = Run("0123456789abcdef", 7)
 _JOINED: Final = frozenset(f"{string.ascii_letters}{string.digits}_#@./:=-")
 _COMMIT_BEFORE: Final = re.compile(
@@ -56,7 +55,7 @@ _REPO_WORD: Final = re.compile(
     r"|in))?[ :`'\"*(\[]{1,4}$",
     re.IGNORECASE,
 )
-_SAID_BRANCH: Final = re.compile(r"\b[Bb]ranch(?: is| named| called|:\**)? `([\w./-]{1,200})`")
+_SAID_BRANCH: Final = re.compile(r"[Bb](?<!\w.)ranch(?: is| named| called|:\**)? `([\w./-]{1,200})`")
 
 
 def find_refs(
@@ -131,13 +130,14 @@ def _said_numbers(text: str, refs: Refs, evidence: GitEvidence) -> None:
 
 
 def _said_commits(text: str, refs: Refs, evidence: GitEvidence) -> None:
-    if not _HEX_RUN.is_in(text):
-        return
-    for match in islice(_HEX.finditer(text), MAX_CANDIDATES):
-        value, start = match[0], match.start()
-        if (start and text[start - 1] in _JOINED) or ("commit", value) in refs:
+    for start in islice(_HEX_RUN.starts_in(text), MAX_CANDIDATES):
+        match = _HEX.match(text, start)
+        if match is None or (start and text[start - 1] in _JOINED):
             continue
-        before = text[max(0, match.start() - 100) : match.start()]
+        value = match[0]
+        if ("commit", value) in refs:
+            continue
+        before = text[max(0, start - 100) : start]
         before = before.rsplit("\n", 1)[-1]
         plain = value.isdecimal() or value.isalpha()
         cued = _COMMIT_BEFORE.search(before) is not None

@@ -10,7 +10,7 @@ from archive.prefilter import Hinted
 
 from .refs import MAX_CANDIDATES, Refs
 
-_NUMBER: Final = re.compile(r"(?<![\w&/#.-])#([1-9]\d{0,6})(?![\w-]|\.\d)")
+_NUMBER: Final = re.compile(r"#(?<![\w&/#.-]#)([1-9]\d{0,6})(?![\w-]|\.\d)")
 _NUMBER_WORD: Final = re.compile(
     r"(?<![\w.-])(pull requests?|PRs?|merge requests?|MRs?|issues?|tickets?|bugs?|GH(?=-))"
     r"(?: (?:number |no\.? ?)?|-|(?=#)|(?=!))[`*(]{0,3}[#!]?([1-9]\d{0,6})(?![\w.%]|-\w)"
