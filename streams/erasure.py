@@ -13,9 +13,10 @@ from .dead_letters import ORIGINAL
 from .errors import CorruptionError, LeaseLost
 from .feed import ARCHIVERS, FeedEntry, parse_feed_entry
 from .feed_upkeep import parse_id
+from .forced import execute
 from .keys import Keys
 from .lease import Acquired, Lease
-from .wire import Command, Reply, Wire, checked, exec_replies
+from .wire import Command, Reply, Wire, checked
 
 Concerns = Callable[[bytes | None], bool]
 """Whether an entry that names this stream is to go; None where it names none."""
@@ -120,10 +121,8 @@ async def step_aside(wire: Wire, keys: Keys, announces: Announces) -> bool:
         entry = parse_feed_entry(entry_id, fields)
         # As every commit announces itself, the stream's head is the last version of this entry.
         nothing = ("s", entry.stream, "f", entry.last + 1, "l", entry.last, "t", "")
-        packet: list[Command] = [("MULTI",), ("XADD", keys.feed, "*", *nothing), ("EXEC",)]
-        replies = await wire.exchange(packet)
-        if replies[-1] is not None:
-            exec_replies(replies)
+        added: Command = ("XADD", keys.feed, "*", *nothing)
+        if await execute(wire, [(newest, found)], [added]) is not None:
             return True
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .forced import Read, execute
 from .keys import Keys
 from .plan import COMPACTED, Head
 from .state import StreamState, read_command
-from .wire import Command, Reply, Wire, checked, exec_replies
+from .wire import Command, Reply, Wire, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,13 @@ async def forget_archived(
     log, summaries, version = keys.log(stream), keys.summaries(stream), state.archived_version
     whole = head == version
     watched = [keys.state(stream), *([keys.head(stream), log] if whole else [])]
-    packet: list[Command] = [
-        ("WATCH", *watched),
+    looks: list[Command] = [
         read_command(keys, stream),
         ("GET", keys.head(stream)),
         ("LLEN", summaries),
     ]
-    _, values, raw, count = await wire.exchange(packet)
+    _, *found = await wire.exchange([("WATCH", *watched), *looks])
+    values, raw, count = found
     moved = whole and Head.parse(checked(raw)).version != head
     if moved or StreamState.parse(checked(values)) != state:
         await wire.exchange([("UNWATCH",)])
@@ -51,7 +52,8 @@ async def forget_archived(
         ("DEL", summaries),
         ("HSET", keys.state(stream), *fields),
     ]
-    if not await _execute(wire, commands):
+    reads: list[Read] = list(zip(looks, found, strict=True))
+    if await execute(wire, reads if whole else reads[:1], commands) is None:
         return None
     return Removed(version - state.compacted_version, _number(count))
 
@@ -64,13 +66,14 @@ async def drop_stream(wire: Wire, keys: Keys, stream: str, *, headless: bool) ->
     """
     log, summaries = keys.log(stream), keys.summaries(stream)
     everything = (keys.head(stream), keys.state(stream), summaries, log)
-    packet: list[Command] = [
-        ("WATCH", *everything),
+    looks: list[Command] = [
         ("GET", keys.head(stream)),
         ("XLEN", log),
         ("LLEN", summaries),
+        read_command(keys, stream),
     ]
-    _, head, events, count = await wire.exchange(packet)
+    _, *found = await wire.exchange([("WATCH", *everything), *looks])
+    head, events, count, _ = found
     if headless and head is not None:
         await wire.exchange([("UNWATCH",)])
         return None
@@ -79,7 +82,7 @@ async def drop_stream(wire: Wire, keys: Keys, stream: str, *, headless: bool) ->
         ("ZREM", keys.streams, stream),
         ("HDEL", keys.deadly, stream),
     ]
-    if not await _execute(wire, gone):
+    if await execute(wire, list(zip(looks, found, strict=True)), gone) is None:
         return None
     return Removed(_number(events), _number(count))
 
@@ -100,11 +103,8 @@ async def replace_summaries(
     `new` must stand. The caller has proved them archived.
     """
     key = keys.summaries(stream)
-    packet: list[Command] = [
-        ("WATCH", keys.state(stream), key),
-        read_command(keys, stream),
-        ("LRANGE", key, 0, -1),
-    ]
+    looks: list[Command] = [read_command(keys, stream), ("LRANGE", key, 0, -1)]
+    packet: list[Command] = [("WATCH", keys.state(stream), key), *looks]
     _, values, found = map(checked, await wire.exchange(packet))
     if StreamState.parse(values) != state or list(found) != list(old):
         await wire.exchange([("UNWATCH",)])
@@ -115,22 +115,14 @@ async def replace_summaries(
             ("HSET", keys.state(stream), COMPACTED, through, "compacting_to", 0),
             ("XTRIM", keys.log(stream), "MINID", "=", through + 1),
         ]
-    return await _execute(wire, commands)
+    reads: list[Read] = list(zip(looks, (values, found), strict=True))
+    return await execute(wire, reads, commands) is not None
 
 
 async def read_summaries(wire: Wire, keys: Keys, stream: str) -> list[bytes]:
     """The packed summaries of a stream, oldest first."""
     (reply,) = await wire.exchange([("LRANGE", keys.summaries(stream), 0, -1)])
     return list(checked(reply))
-
-
-async def _execute(wire: Wire, commands: Sequence[Command]) -> bool:
-    """Run `commands` in one transaction; False when what is watched has changed."""
-    replies = await wire.exchange([("MULTI",), *commands, ("EXEC",)])
-    if replies[-1] is None:
-        return False
-    exec_replies(replies)
-    return True
 
 
 def _number(reply: Reply) -> int:

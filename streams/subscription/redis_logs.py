@@ -7,9 +7,10 @@ from typing import Final
 
 from streams.codec import decode_entry, entry_ms, entry_version
 from streams.errors import CorruptionError
+from streams.forced import snapshot
 from streams.keys import Keys
 from streams.summary import EventSummary, unpack
-from streams.wire import Command, Reply, Wire, checked
+from streams.wire import Command, Reply, Wire
 
 from .items import Row, Span, stand_ins
 from .wanted import Interest
@@ -71,15 +72,13 @@ def _wants(interest: Interest, entry_id: bytes, fields: Sequence[bytes]) -> bool
 
 
 async def resolve_span(wire: Wire, keys: Keys, span: Span, interest: Interest) -> list[Row]:
-    """Summaries and log in one MULTI: a compaction shows neither a hole nor an overlap."""
-    packet: list[Command] = [
-        ("MULTI",),
+    """Summaries and log at one moment: a compaction shows neither a hole nor an overlap."""
+    looks: list[Command] = [
         ("LRANGE", keys.summaries(span.stream), 0, -1),
         ("XRANGE", keys.log(span.stream), span.first, span.last),
-        ("EXEC",),
     ]
-    replies = await wire.exchange(packet)
-    packed, raw = [() if isinstance(r, Exception) else r for r in checked(replies[-1])]
+    replies = await snapshot(wire, looks) or ()
+    packed, raw = [() if isinstance(reply, Exception) else reply for reply in replies]
     found: dict[int, Row | None] = {}
     for entry in raw:
         rows = _rows(span, [entry], interest)

@@ -142,6 +142,21 @@ async def test_the_janitor_makes_its_round_and_retires_what_is_idle(
     assert not await shop.client.exists(shop.store().keys.log("s"))
 
 
+async def test_subscribers_read_on_over_what_was_freed(server: RedisServer, shop: Workshop):
+    await shop.xadd_rounds("s", 1)
+    await shop.sequence()
+    await drain(shop.archiver())
+    await shop.xadd("s", "llm.call")
+    await shop.sequence()
+    fill(server)
+    assert (await shop.compactor().relieve("s")).events == 3
+
+    async with shop.store().subscribe(start="beginning") as subscription:
+        seen = [(await anext(subscription)).version for _ in range(2)]
+
+    assert seen == [3, 4]
+
+
 async def test_looking_and_verifying_need_no_memory(server: RedisServer, shop: Workshop):
     await shop.xadd_rounds("s", 1)
     await shop.sequence()

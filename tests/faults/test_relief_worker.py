@@ -208,6 +208,8 @@ def test_a_full_redis_is_drained_by_run_once_and_looked_at_by_everything_else(
             found = {each["check"]: each for each in here.json("doctor")["findings"]}
             assert found["redis.memory"]["status"] == "warn"
             assert found["tenant.default.rights"]["status"] == "ok"
+            here.call("erase", "--stream", "old-0", "--yes")
+            assert here.json("verify")["findings"] == []
 
 
 @contextmanager
