@@ -141,7 +141,8 @@ class Folder:
                 raise UnsafePath(self._join(name)) from exc
             raise ArchiveFailure("open", self._join(name), exc) from exc
         try:
-            return self._read_all(handle, name)
+            data = self._disk.read(handle, _PAGE)
+            return data if data.endswith(_RECORD_END) else self._read_on(handle, name, data)
         except IsADirectoryError as exc:
             raise UnsafePath(self._join(name)) from exc
         except OSError as exc:
@@ -156,11 +157,8 @@ class Folder:
         except OSError:
             pass
 
-    def _read_all(self, handle: int, name: str) -> bytes:
-        data = self._disk.read(handle, _PAGE)
-        if data.endswith(_RECORD_END):
-            return data
-        # To the very end: a network volume may give less than there is.
+    def _read_on(self, handle: int, name: str, data: bytes) -> bytes:
+        """The whole file, of which `data` was read: a network volume may give less than asked."""
         pages = [data]
         while page := self._disk.read(handle, _PAGE):
             pages.append(page)

@@ -34,9 +34,12 @@ _NOT_DAMAGE: Final = frozenset({3, 5, 6, 8, 10, 13, 14, 23})
 _ORDER: Final = "r.ended_us DESC, r.round DESC"
 _ALL: Final = "rounds r"
 _BY_GRAMS: Final = "grams g CROSS JOIN rounds r ON r.id = g.rowid"
+# About 500; of rounds alike in time and number all or none, for their folders order them.
 _NEWEST: Final = (
-    "(SELECT id FROM rounds WHERE state = 0 ORDER BY ended_us DESC, round DESC"
-    " LIMIT 500) n CROSS JOIN rounds r ON r.id = n.id"
+    "(SELECT id FROM rounds WHERE state = 0 AND (ended_us, round) >= ("
+    "SELECT ended_us, round FROM (SELECT ended_us, round FROM rounds WHERE state = 0"
+    " ORDER BY ended_us DESC, round DESC LIMIT 500) ORDER BY ended_us, round LIMIT 1"
+    ")) n CROSS JOIN rounds r ON r.id = n.id"
 )
 
 

@@ -72,3 +72,8 @@ def mark_in(names: list[str]) -> int:
 def round_numbers(names: list[str]) -> list[int]:
     """The rounds among `names`, ascending."""
     return sorted(n for name in names if (n := round_number(name)) is not None)
+
+
+def round_files(names: list[str]) -> list[tuple[int, str]]:
+    """The rounds among `names`, ascending, each with its file's name."""
+    return sorted((int(match[1]), match[0]) for name in names if (match := _ROUND.fullmatch(name)))

@@ -66,14 +66,14 @@ class FileArchiveReader:
         """Numbers of the rounds of `stream`, ascending; damaged ones too, erased ones not."""
         numbers: set[int] = set()
         for folder in self.survey.folders_of(stream, _ignore):
-            for place, data in self.survey.contents(folder, _ignore):
+            for number, data in self.survey.contents(folder, _ignore):
                 try:
-                    found = self.survey.decode(place, data)
+                    found = self.survey.decode(Place(folder, number), data)
                 except RoundDamaged:
-                    numbers.add(place.round)
+                    numbers.add(number)
                     continue
                 if isinstance(found, ArchivedRound) and found.stream == stream:
-                    numbers.add(place.round)
+                    numbers.add(number)
         return sorted(numbers)
 
     def search(self, text: str, *, limit: int | None = None) -> _Records:

@@ -12,7 +12,7 @@ from .failures import RecordDamaged, RoundDamaged
 from .recall_guard import matches_in_time
 from .recall_query import Filters, Query, newest_first
 from .recall_text import fold
-from .record_json import check_bytes
+from .record_json import is_told_by_bytes
 from .survey import ArchivedRound, Place, Report, StreamFolder, Survey, problem
 
 ASCII_WHEN_FOLDED: Final = "ßİŉſ\u037eẚẞ\u1fef\u212aﬀﬁﬂﬃﬄﬅﬆ"
@@ -49,18 +49,16 @@ def scan(
 def _matching(
     survey: Survey, folder: StreamFolder, query: Query, filters: Filters, report: Report
 ) -> Iterator[ArchivedRound]:
-    could_match = prefilter(query)
-    for place, data in survey.contents(folder, report):
+    could_match, name = prefilter(query), fold(folder.name)
+    in_name = any(needle in name for needle in query.needles)
+    for number, data in survey.contents(folder, report):
         try:
-            if not could_match(data):
-                check_bytes(data)
+            if not could_match(data) and is_told_by_bytes(data, unnamed=in_name):
                 continue
-            found = survey.decode(place, data)
-        except RoundDamaged as exc:
-            report(problem(exc))
-            continue
+            found = survey.decode(Place(folder, number), data)
         except RecordDamaged as exc:
-            report(problem(RoundDamaged(f"{survey.volume.path}/{place.path}", exc.detail)))
+            path = f"{survey.volume.path}/{Place(folder, number).path}"
+            report(problem(RoundDamaged(path, exc.detail)))
             continue
         if (
             isinstance(found, ArchivedRound)
@@ -89,7 +87,7 @@ def prefilter(query: Query) -> Callable[[bytes], bool]:
         lowered = data.lower()
         for run in runs:
             if run not in lowered:
-                return _may_hide_ascii(data)
+                return (b"\\" in data or not data.isascii()) and _may_hide_ascii(data)
         return not fragments or all(_in_folded(fragment, data) for fragment in fragments)
 
     return could_match

@@ -207,6 +207,21 @@ def check_bytes(data: bytes) -> bool:
     return not _decode(data).erased
 
 
+def is_told_by_bytes(data: bytes, *, unnamed: bool) -> bool:
+    """Whether all text of a round file stands in its bytes; raises `RecordDamaged`.
+
+    Not so where refs are other than text, which they are shown as; nor, with `unnamed`, where
+    the file names no stream, so that its folder does.
+    """
+    wire = _decode(data)
+    if unnamed and not wire.stream_id:
+        return False
+    for value in (wire.refs or {}).values():  # noqa: SIM110 - at every file: all() is slower
+        if type(value) is not str:
+            return False
+    return True
+
+
 def damage_reason(data: bytes, detail: str) -> str:
     """What is wrong with a round file, in words for a person."""
     if not data:
@@ -289,6 +304,9 @@ def _moment(text: str | None) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=UTC)
+        moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # also a day that UTC has no year for
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment

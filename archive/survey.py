@@ -21,7 +21,7 @@ from streams.keys import check_tenant
 from .disk import FileFacts
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, UnsafePath
 from .files import Folder
-from .layout import round_name, round_number, round_numbers, stream_dir
+from .layout import round_files, round_name, round_number, round_numbers, stream_dir
 from .record import RoundRecord
 from .record_json import Tombstone, stored_from_bytes
 from .volume import Volume
@@ -240,46 +240,61 @@ class Survey:
     def content(self, opened: Folder | None, place: Place, report: Report) -> bytes | None:
         """The bytes at `place`, whose folder is open; None when gone, or reported."""
         name = round_name(place.round)
-        try:
-            try:
-                return opened.read(name) if opened else None
-            except ArchiveFailure as exc:
-                if exc.reason != "stale_handle":
-                    raise
-            with self.volume.folder(*place.folder.parts) as again:
-                return again.read(name) if again else None
-        except (ArchiveFailure, UnsafePath, RoundDamaged) as exc:
-            report(problem(exc))
-            return None
+        return None if opened is None else self._bytes(opened, place.folder, name, report)
 
-    def contents(self, folder: StreamFolder, report: Report) -> Iterator[tuple[Place, bytes]]:
-        """Every round file of `folder`, highest number first, with its bytes.
+    def contents(self, folder: StreamFolder, report: Report) -> Iterator[tuple[int, bytes]]:
+        """Every round file of `folder`, highest number first: its number and its bytes.
 
         One that vanishes meanwhile has rotated away and is left out; what can't be read is
         reported, be it one file or the folder.
         """
         try:
-            numbers = self.numbers(folder)
             with contextlib.ExitStack() as stack:
                 opened = self._enter(stack, folder.parts)
-                for number in reversed(numbers if opened else ()):
-                    place = Place(folder, number)
-                    data = self.content(opened, place, report)
+                if opened is None:
+                    return
+                for number, name in reversed(round_files(self._names(opened, folder))):
+                    data = self._bytes(opened, folder, name, report)
                     if data is not None:
-                        yield place, data
+                        yield number, data
         except (ArchiveFailure, UnsafePath) as exc:
             report(problem(exc))
 
     def rounds(self, folder: StreamFolder, report: Report) -> Iterator[ArchivedRound]:
         """Every readable round of `folder`, highest number first; damaged ones are reported."""
-        for place, data in self.contents(folder, report):
+        for number, data in self.contents(folder, report):
             try:
-                found = self.decode(place, data)
+                found = self.decode(Place(folder, number), data)
             except RoundDamaged as exc:
                 report(problem(exc))
                 continue
             if isinstance(found, ArchivedRound):
                 yield found
+
+    def _bytes(
+        self, opened: Folder, folder: StreamFolder, name: str, report: Report
+    ) -> bytes | None:
+        try:
+            try:
+                return opened.read(name)
+            except ArchiveFailure as exc:
+                if exc.reason != "stale_handle":
+                    raise
+            with self.volume.folder(*folder.parts) as again:
+                return again.read(name) if again else None
+        except (ArchiveFailure, UnsafePath, RoundDamaged) as exc:
+            report(problem(exc))
+            return None
+
+    def _names(self, opened: Folder, folder: StreamFolder) -> list[str]:
+        """What is in an open folder, by a walk from the top where its handle has gone stale."""
+        try:
+            return opened.names()
+        except ArchiveFailure as exc:
+            if exc.reason != "stale_handle":
+                raise
+        with self.volume.folder(*folder.parts) as again:
+            return again.names() if again else []
 
     def _enter(self, stack: contextlib.ExitStack, parts: tuple[str, ...]) -> Folder | None:
         return retry_stale(lambda: stack.enter_context(self.volume.folder(*parts)))

@@ -106,8 +106,8 @@ def _count_rounds(reach: Reach, stream: str | None, would: Erased) -> set[str]:
 
 def _standing(reach: Reach, wanted: frozenset[str] | None) -> Iterator[Standing]:
     for folder, name in _folders(reach, wanted):
-        for place, data in reach.survey.contents(folder, _ignore):
-            found = _look(reach, place, data, name)
+        for number, data in reach.survey.contents(folder, _ignore):
+            found = _look(reach, Place(folder, number), data, name)
             if wanted is None or found.stream in wanted:
                 yield found
 

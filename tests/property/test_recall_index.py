@@ -27,6 +27,7 @@ PIECES = [
     "Straße", "STRASSE", "ﬁle", "Cafe\u0301", "café", "İstanbul", "日本語", "日本", "한글",
     "\u1112\u1161\u11ab", "\u212aelvin", "a/b\\c", '"quoted"', "tab\tand\nline", "—", "é", "n",
     "\u0301x", "fox", "FOX", "(a+)+$", "%_*", "\x1b[2J", "emoji 🙂", "zero\0byte", "\u1fef",
+    "Agent_7", "#142, #143", "None", "{'a': 1}",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES), max_size=4).map(" ".join) | st.text(max_size=6).filter(
     lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text)
@@ -97,11 +98,11 @@ class ArchiveAndIndex(RuleBasedStateMachine):
         )
         self.writer.record(record)
 
-    @rule(text=texts)
-    def write_as_ares(self, text: str) -> None:
+    @rule(text=texts, ref=st.sampled_from(["#142", ["#142", "#143"], None, {"a": 1}]))
+    def write_as_ares(self, text: str, ref: object) -> None:
         folder = self.archive / "Agent_7"
         folder.mkdir(exist_ok=True)
-        content = {"round": 1, "summary": "s", "mood": {"words": [text, 7]}}
+        content = {"round": 1, "summary": "s", "mood": {"words": [text, 7]}, "refs": {"pr": ref}}
         (folder / "round_1.json").write_text(json.dumps(content))
 
     def _some_file(self, seed: int) -> Path | None:

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.errors import InvalidRound
-from archive.layout import is_hashed, round_name, round_number, round_numbers, stream_dir
+from archive.layout import (
+    is_hashed,
+    round_files,
+    round_name,
+    round_number,
+    round_numbers,
+    stream_dir,
+)
 
 HOSTILE = [
     "",
@@ -72,6 +79,7 @@ def test_other_names_are_no_rounds(name):
 def test_rounds_are_ordered_as_numbers():
     names = [f"round_{n}.json" for n in (10, 2, 1)] + ["lock"]
     assert round_numbers(names) == [1, 2, 10]
+    assert round_files(names) == [(n, f"round_{n}.json") for n in (1, 2, 10)]
 
 
 @pytest.mark.parametrize("number", [0, -1, True, 1.0, "1"])

@@ -122,8 +122,12 @@ def test_times_with_nanoseconds_and_offsets_are_read():
     assert stored.record.ended_at == datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)
 
 
-def test_a_time_nobody_can_read_counts_as_unknown():
-    assert record_from_bytes(b'{"ended_at": "yesterday"}').ended_at is None
+@pytest.mark.parametrize(
+    "text", ["yesterday", "9999-12-31T23:00:00-02:00", "0001-01-01T00:00:00+02:00"]
+)
+def test_a_time_nobody_can_read_counts_as_unknown(text):
+    """Nor one that is in no year of UTC, in which all times are shown."""
+    assert record_from_bytes(json.dumps({"ended_at": text}).encode()).ended_at is None
 
 
 def test_a_tombstone_holds_the_identity_and_nothing_else():

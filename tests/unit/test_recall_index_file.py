@@ -97,6 +97,34 @@ def test_a_file_edited_by_hand_is_noticed_though_its_folder_looks_unchanged(arch
     assert look(archive, cache, "badger") == [2]
 
 
+def test_rounds_alike_in_time_and_number_are_in_the_order_of_their_folders_with_a_limit_too(
+    archive, cache
+):
+    """ARES's rounds name no time; a new folder may stand before those indexed long ago."""
+
+    def write(stream: str) -> None:
+        folder = archive / stream
+        folder.mkdir()
+        (folder / "round_1.json").write_text('{"round": 1, "summary": "an owl"}')
+
+    for number in range(520):
+        write(f"b{number:03}")
+    look(archive, cache)
+    write("a")
+    for asked in (Recall(archive, cache=cache), Recall(archive)):
+        found = asked.query(parse_query("owl"), limit=2)
+        assert [item.stream for item in found] == ["a", "b000"]
+
+
+def test_a_limit_asks_for_the_newest_first_among_many(archive, cache):
+    FileArchiveWriter(archive, 0).record_many([record(n, "many") for n in range(1, 521)])
+    for query in (parse_query("fox"), EVERYTHING):
+        for limit in (1, 499, 501):
+            found = Recall(archive, cache=cache).query(query, limit=limit)
+            plain = Recall(archive).query(query, limit=limit)
+            assert [f.place for f in found] == [f.place for f in plain]
+
+
 def test_an_erased_round_is_absent_at_once_and_its_text_leaves_the_index(archive, cache):
     FileArchiveWriter(archive).record(record(4, summary="the xylophone secret"))
     assert look(archive, cache, "xylophone") == [4]
