@@ -9,7 +9,8 @@ from typing import Final
 from archive.prefilter import Hinted
 from archive.record import Action, FileChange
 
-from .prose import Speech, strip_injected
+from .injected import strip_injected
+from .prose import Speech
 from .view import RoundView
 
 _HEAD: Final = 4000

@@ -10,9 +10,10 @@ from streams.event import Event, EventType
 
 from .action import find_action
 from .files import find_files
+from .injected import hook_notices
 from .mentions import find_refs
 from .notes import find_notes
-from .prose import find_speech, hook_notices
+from .prose import find_speech
 from .summary import find_error, find_summary
 from .verdicts import find_verdict
 from .view import build_view

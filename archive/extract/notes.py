@@ -13,6 +13,11 @@ from .prose import Said, Speech, sentences
 _SHORTEST: Final = 12
 _LONGEST: Final = 1200
 _MAX_NOTES: Final = 1000
+_DEMANDS: Final = (
+    "constraints", "decisions", "non-goals", "nongoals", "no-gos", "invariants", "out of scope",
+    "决策", "決策", "决定", "決定", "约束", "約束", "非目标", "非目標",
+)  # fmt: skip
+"""What a heading of a user's list of demands holds."""
 
 
 def find_notes(speech: Sequence[Speech]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -43,6 +48,8 @@ _CUES_OF: Final = {
 
 
 def _may_head(utterance: Speech) -> bool:
+    if utterance.role == "user":
+        return has_any(utterance.text.lower(), _DEMANDS)
     return utterance.final and (":" in utterance.text or "#" in utterance.text)
 
 
@@ -50,7 +57,8 @@ def _notes_of(said: Said, cues: Sequence[Cue]) -> Iterator[Note]:
     text = said.text
     if said.quoted or text.endswith(("?", "？")):
         return
-    if not _SHORTEST <= len(text) <= _LONGEST and not _has_han(text):
+    shortest = 1 if said.heading else _SHORTEST
+    if not shortest <= len(text) <= _LONGEST and not _has_han(text):
         return
     lowered = text.lower()
     hinted = [cue for cue in cues if has_any(lowered, cue.hints)]
@@ -61,7 +69,7 @@ def _notes_of(said: Said, cues: Sequence[Cue]) -> Iterator[Note]:
 
 
 def _says(said: Said, note: Note, cues: Iterable[Cue]) -> bool:
-    if said.heading and said.final:
+    if said.heading and (said.final or (said.role == "user" and note == "decision")):
         for kind, pattern in HEADINGS:
             if kind == note and pattern.search(said.heading):
                 return True

@@ -10,7 +10,8 @@ from archive.prefilter import Hinted
 from archive.record import Outcome
 
 from .action import issue_body
-from .prose import Speech, split_sentences, strip_injected
+from .injected import strip_injected
+from .prose import Speech, split_sentences
 from .text import one_line, shorten, unmarked
 from .view import RoundView
 

@@ -231,3 +231,47 @@ def test_what_the_assistant_does_next_is_no_open_end(script) -> None:
     )
 
     assert script.assistant("Done.").done().extract().todos == ()
+
+
+DEMAND = "You must never use tabs."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<ide_diagnostics>{DEMAND}</ide_diagnostics>go on",
+        f"<rules>{DEMAND}</rules>\n<user_query>go on</user_query>",
+        f"<attachments><attachment id='1'>{DEMAND}</attachment></attachments>go on",
+        f"<environment_details>\n{DEMAND}\n</environment_details>",
+        f"[ERROR] You did not use a tool in your previous response! {DEMAND}",
+        f"[execute_command for 'npm test'] Result:\n{DEMAND}",
+        f"OBSERVATION:\n{DEMAND}",
+        f"Here is a demonstration of how to correctly accomplish this task.\n{DEMAND}",
+        f"I have *added these files to the chat* so you can go ahead and edit them.\n{DEMAND}",
+        f"Please continue working on the task on whatever approach you think is suitable. {DEMAND}",
+    ],
+)
+def test_what_a_program_put_into_a_message_decides_nothing(script, text) -> None:
+    assert script.user(text).done().extract().decisions == ()
+
+
+def test_what_a_user_says_in_refusing_a_call_is_the_users_word(script) -> None:
+    refusal = (
+        "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user "
+        "said:\nno, we should use the helper\n\nNote: The user's next message may be a correction."
+    )
+    script.user("go on").call("Edit", {"file_path": "a", "new_string": "x"}, refusal, is_error=True)
+    refusal = "The user denied this operation.\n<feedback>\nDon't touch the tests.\n</feedback>"
+    script.call("write_to_file", {"path": "a", "content": "x"}, refusal)
+
+    assert script.done().extract().decisions == (
+        "no, we should use the helper",
+        "Don't touch the tests.",
+    )
+
+
+def test_a_users_list_of_demands_is_meant(script) -> None:
+    script.user("Build it.\n\n## Constraints\n\n- Python 3.11\n- No network")
+    script.user("规则：\n- 不要改公共接口")
+
+    assert script.done().extract().decisions == ("Python 3.11", "No network", "不要改公共接口")
