@@ -150,7 +150,7 @@ def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
     """The sentences of an utterance, list items and wrapped lines put together.
 
     One without any of `hints`, which are lower-case, is left out, unless it answers a question
-    or stands under a heading in the last words.
+    or stands under a heading, of a user or in the last words.
     """
     text = speech.text
     cut = None
@@ -164,7 +164,7 @@ def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
             heading = ""
         title = heading if kind == "item" else ""
         line = one_line(block)
-        wanted = speech.answer or (title and speech.final)
+        wanted = speech.answer or (title and (speech.final or speech.role == "user"))
         if wanted or has_any(line.lower(), hints):
             for sentence in [line] if kind == "code" else split_sentences(line):
                 said = sentence.strip()
