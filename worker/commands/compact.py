@@ -39,7 +39,7 @@ def compact(invocation: Invocation, stream: str, force: bool, dry_run: bool, as_
 
     async def fold(store: RedisEventStore, settings: Settings) -> _Folded:
         from streams.overview import Overview
-        from worker.wiring import build_compactor
+        from worker.wiring_tenant import build_compactor
 
         await Overview(store.wires, store.keys).stream(stream)
         compactor = build_compactor(store, settings)

@@ -72,7 +72,7 @@ async def _watch(
     from worker.top.live import LiveTop
     from worker.top.reader import TopReader
     from worker.top.terminal import Terminal
-    from worker.wiring import compaction_policy
+    from worker.wiring_tenant import compaction_policy
 
     async with AsyncExitStack() as stack:
         stores = [
