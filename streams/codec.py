@@ -16,6 +16,7 @@ from .errors import CorruptionError, InvalidEvent
 from .event import Event
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _ENTRY_OVERHEAD: Final = 128
 """Bytes of a stored entry beside its values, rounded up."""
@@ -125,7 +126,7 @@ def to_microseconds(timestamp: Any) -> int:
     """Microseconds since the epoch of an aware time; raises `InvalidEvent` for anything else."""
     if not isinstance(timestamp, datetime) or timestamp.tzinfo is None:
         raise InvalidEvent("timestamp", "must be a datetime with a time zone")
-    return (timestamp - _EPOCH) // timedelta(microseconds=1)
+    return (timestamp - _EPOCH) // _MICROSECOND
 
 
 def check_stream(stream: Any, limits: Limits) -> str:

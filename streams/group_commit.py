@@ -23,12 +23,15 @@ class GroupCommit:
     ) -> None:
         self._committer, self._limits = committer, limits
         self._waiting: deque[tuple[Append, asyncio.Future[Outcome]]] = deque()
-        self._places = asyncio.Semaphore(max_waiting)
+        self._max_waiting, self._room = max_waiting, asyncio.Event()
         self._busy = False
         self._drain_task: asyncio.Task[None] | None = None
 
     async def append(self, append: Append) -> int:
         """Commit `append`, alone or with others; return its last version or raise its failure."""
+        while len(self._waiting) >= self._max_waiting:
+            self._room.clear()
+            await self._room.wait()
         if self._busy:
             outcome = await self._wait_for_turn(append)
         else:
@@ -50,10 +53,9 @@ class GroupCommit:
                 self._busy = False
 
     async def _wait_for_turn(self, append: Append) -> Outcome:
-        async with self._places:
-            future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-            self._waiting.append((append, future))
-            return await future
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((append, future))
+        return await future
 
     async def _drain(self) -> None:
         """Commit what waits until nothing does; no caller's cancellation ends it."""
@@ -61,8 +63,11 @@ class GroupCommit:
             while self._waiting:
                 turn = [entry for entry in self._waiting if not entry[1].cancelled()]
                 self._waiting.clear()
+                self._room.set()
                 try:
                     await self._commit_turn(turn)
+                    # Whoever was answered just now, and appends again, is part of the next turn.
+                    await asyncio.sleep(0)
                 finally:
                     for _, future in turn:
                         future.cancel()  # only those left without an outcome by a cancelled loop

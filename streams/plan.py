@@ -107,7 +107,7 @@ def write_commands(write: StreamWrite, keys: Keys, *, sequenced: bool) -> list[C
         ("XADD", log, entry_id(version, write.ms), *event.fields())
         for version, event in enumerate(write.events, write.first)
     ]
-    types = " ".join(dict.fromkeys(event.type for event in write.events))
+    types = " ".join(dict.fromkeys([event.type for event in write.events]))
     feed_fields = ("s", write.stream, "f", write.first, "l", write.last, "t", types)
     door = () if sequenced else _DIRECT
     commands += [

@@ -35,6 +35,9 @@ from .wire import Client, Wire, WireObserver, Wires
 EMBEDDED: Final = "embedded"
 """In place of a URL: a private server, see `streams.embedded`."""
 
+_LANES: Final = 2
+"""Commits that may be under way at once; the appends to one stream always share a lane."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
@@ -78,8 +81,10 @@ class RedisEventStore:
             timeout_s=options.timeout_s,
             observer=observer,
         )
-        self._commit_wire = self.wires.dedicated()
-        self._appends = GroupCommit(self.committer(self._commit_wire), options.batch)
+        self._commit_wires = [self.wires.dedicated() for _ in range(_LANES)]
+        self._lanes = [
+            GroupCommit(self.committer(wire), options.batch) for wire in self._commit_wires
+        ]
         self._reader = StreamReader(self.wires, self.keys)
         self._subscriptions = Subscriptions(
             RedisSource(self.wires, self.keys, self._reader),
@@ -128,7 +133,8 @@ class RedisEventStore:
             raise UsageError(f"an append holds at most {self.options.max_append_events} events")
         limits = self.options.limits
         encoded = [encode_event(event, limits) for event in events]
-        return await self._appends.append(Append(check_stream(stream, limits), encoded, expected))
+        append = Append(check_stream(stream, limits), encoded, expected)
+        return await self._lanes[hash(stream) % _LANES].append(append)
 
     async def read(
         self,
@@ -225,8 +231,10 @@ class RedisEventStore:
     async def close(self) -> None:
         """End subscriptions, finish appends, then close every connection this store opened."""
         await self._subscriptions.close()
-        await self._appends.close()
-        await self._commit_wire.close()
+        for lane in self._lanes:
+            await lane.close()
+        for wire in self._commit_wires:
+            await wire.close()
         await self.wires.close()
         if self._owns_client:
             await self.client.aclose()
@@ -247,7 +255,7 @@ class RedisEventStore:
 def _spare_connections(client: Client, options: StoreOptions) -> int | None:
     """Connections the client's pool has beside those for reading and committing."""
     pool = getattr(client, "connection_pool", None)  # a cluster's pools are the nodes' own
-    return None if pool is None else int(pool.max_connections) - options.wires - 1
+    return None if pool is None else int(pool.max_connections) - options.wires - _LANES
 
 
 def _check_count(name: str, count: int | None) -> None:

@@ -98,7 +98,8 @@ async def test_a_reply_lost_after_many_lost_races_is_read_back_all_the_same(serv
     async with await connect(server.url, tenant) as store, await connect(server.url, tenant) as own:
         wire = Meddled(store.client, store.keys.inbox)
         wire.races, wire.rival = 12, store
-        own._appends._committer = own.committer(wire)
+        for lane in own._lanes:
+            lane._committer = own.committer(wire)
         event = Event(type="llm.call")
 
         assert await own.append("s", [event]) == 13
