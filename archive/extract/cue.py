@@ -19,7 +19,7 @@ Scope = Literal["any", "final"]
 @dataclass(frozen=True, slots=True)
 class Cue:
     """`hints` are lower-case strings one of which is in every match: without one the pattern is
-    not tried. `but_not` is a pattern that spoils the match."""
+    not tried, so the rarer a hint is, the faster. `but_not` is a pattern that spoils the match."""
 
     note: Note
     language: str

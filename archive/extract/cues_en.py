@@ -77,8 +77,8 @@ ENGLISH: Final[tuple[Cue, ...]] = (
          r"|\bwe (?:always|only|never) \w+"),
     # What is so by construction: whoever says it.
     cue("decision", "en", "any", "any",
-         "has |belongs|owns |contains |maps |constraint|unique|foreign key|primary key|data model:"
-         "|one per|per ",
+         "has one|has many|has more|has exactly|has at most|has zero|belongs|owns |contains |maps "
+         "|constraint|foreign key|primary key|data model:|per ",
          r"\b(?:each|every|an?|one) \w+ (?:has|belongs to|owns|contains|maps to) (?:exactly "
          r"|at most "
          r"|zero or |one or )?(?:one|many|more)\b|^(?:exactly |only )?one \w+(?: \w+)? per \w+"
@@ -124,7 +124,7 @@ ENGLISH: Final[tuple[Cue, ...]] = (
          r"\bTODO list\b|\bno TODOs?\b|\bTODOs? (?:and|or|comments?|items?)\b"
          r"|\bupdate .{0,20}TODO"),
     cue("todo", "en", "assistant", "final",
-         "still|need|should|have to|make sure|remember|forget|please",
+         "still|need|should|have to|make sure|be sure|remember|forget|please",
          r"\bstill (?:needs?|has|have|to|requires?|missing|open|fail(?:s|ing)?|pending|broken"
          r"|flaky|unresolved)\b|\bneeds? to be (?:\w+ly |also )?(?:updated|removed|added|merged|run"
          r"|fixed|replaced|tested|implemented|migrated|deployed|rotated|reviewed|set|configured"
@@ -141,7 +141,7 @@ ENGLISH: Final[tuple[Cue, ...]] = (
          r"|would)\b|\bjust needs? to be\b"),
     cue("todo", "en", "assistant", "final",
          "open |follow|not |remain|left|leav|limitation|known|next step|future|to be |later"
-         "|separate|workaround|stopgap|yet|currently|n't|n’t",
+         "|separate|temporary|short-term|workaround|stopgap|yet|currently|n't|n’t",
          r"\bopen (?:question|point|issue|item)s?\b|\bfollow[- ]?ups?\b(?! (?:adjustment|change"
          r"|edit))|\bnot yet (?:\w+ )?(?:implemented|done|supported|covered|tested|handled|wired"
          r"|merged|available|complete)\b|\bremains? (?:to be|open|unresolved|untested|flaky"

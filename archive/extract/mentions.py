@@ -55,7 +55,9 @@ _REPO_WORD: Final = re.compile(
     r"|in))?[ :`'\"*(\[]{1,4}$",
     re.IGNORECASE,
 )
-_SAID_BRANCH: Final = re.compile(r"[Bb](?<!\w.)ranch(?: is| named| called|:\**)? `([\w./-]{1,200})`")
+_SAID_BRANCH: Final = re.compile(
+    r"[Bb](?<!\w.)ranch(?: is| named| called|:\**)? `([\w./-]{1,200})`"
+)
 
 
 def find_refs(
