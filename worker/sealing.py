@@ -1,7 +1,8 @@
 """Seals archived rounds as segments of their streams' conversations.
 
-A store that refuses never holds up archiving: the round's messages wait here, within bounds, and
-are tried again before the stream's next round. Call it in a thread: it reads, hashes and syncs.
+A store that refuses or hangs never holds up archiving: the round's messages wait here, within
+bounds, and are tried again before the stream's next round. Call it in a thread: it reads, hashes
+and syncs.
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ import importlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from archive.failures import RoundErased
-from archive.reader import FileArchiveReader
 from archive.record import RoundRecord
 from archive.segments import (
     ArchiveRef,
@@ -34,11 +33,10 @@ from streams.errors import AresError, UsageError
 from streams.event import Event
 
 from .round_messages import note_of, round_messages
+from .sealing_erased import IsErased
+from .sealing_patience import PATIENCE_S, Overdue, Patience
 
 Refusal = Literal["busy", "full", "denied", "corrupt", "invalid"]
-
-IsErased = Callable[[str, str, int], bool]
-"""Whether a tombstone stands for the round of a tenant's stream."""
 
 MAX_WAITING: Final = 64
 MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
@@ -96,8 +94,10 @@ class SegmentSealer:
         redactor: Redactor | None = None,
         *,
         is_erased: IsErased = lambda *_: False,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._base, self._redactor, self._is_erased = base, redactor, is_erased
+        self._patience = Patience(patience_s)
         self._lock = threading.Lock()
         # By stream, the stream that waits longest first.
         self._waiting: dict[tuple[str, str], deque[_Round]] = {}
@@ -131,22 +131,31 @@ class SegmentSealer:
         return replace(outcome, sealed=sealed, waiting=len(queue), dropped=dropped)
 
     def _try(self, due: _Round) -> SealOutcome:
-        place = (due.tenant, due.stream, due.number)
         try:
-            kept = select(due.messages, redacts=self._redactor is not None)
-            if not kept or self._is_erased(*place):
+            if not select(due.messages, redacts=self._redactor is not None):
                 return SealOutcome("empty")
-            scope = f"{due.tenant}/{due.stream}"
-            store = ArchiveStore(self._base, scope, due.stream, self._redactor)
-            ref = store.seal(due.messages, due.note)
-            if self._is_erased(*place):
-                # The erasure made its tombstone first and then forgot what it found sealed: one
-                # of the two of us has seen the other.
-                store.forget(ref.id)
-                return SealOutcome("empty")
-            return SealOutcome("sealed", ref=ref)
+            return self._patience.call(lambda: self._try_to_seal(due))
+        except Overdue:
+            # Should it be sealed after all, the next try finds it so.
+            detail = f"the store has not answered for {self._patience.seconds:g} seconds"
+            return SealOutcome("refused", "busy", detail)
         except AresError as exc:
             return SealOutcome("refused", _refusal(exc), str(exc))
+
+    def _try_to_seal(self, due: _Round) -> SealOutcome:
+        place = (due.tenant, due.stream, due.number)
+        if self._is_erased(*place):
+            return SealOutcome("empty")
+        scope = f"{due.tenant}/{due.stream}"
+        store = ArchiveStore(self._base, scope, due.stream, self._redactor)
+        ref = store.seal(due.messages, due.note)
+        if self._is_erased(*place):
+            # The erasure made its tombstone first and then forgot what it found sealed: one of
+            # the two of us has seen the other. Where it can't be told now the round waits, to be
+            # looked at again: sealing it again changes nothing.
+            store.forget(ref.id)
+            return SealOutcome("empty")
+        return SealOutcome("sealed", ref=ref)
 
     def _wait(self, key: tuple[str, str], queue: deque[_Round]) -> int:
         """Let `queue` wait; return how many rounds, the oldest, were given up for want of room."""
@@ -184,21 +193,6 @@ def forget_stream(base: str | os.PathLike[str], tenant: str, stream: str) -> int
         for segment_id in living:
             store.forget(segment_id)
     return len(living)
-
-
-def is_erased_in(directory: str | os.PathLike[str]) -> IsErased:
-    """Tells it by a look into the archive; where that can't be had nothing counts as erased."""
-
-    def is_erased(tenant: str, stream: str, number: int) -> bool:
-        try:
-            FileArchiveReader(directory, tenants=[tenant]).show(stream, number)
-        except RoundErased:
-            return True
-        except AresError:
-            return False
-        return False
-
-    return is_erased
 
 
 def load_redactor(name: str) -> Redactor:

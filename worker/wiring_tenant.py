@@ -23,7 +23,8 @@ from .janitor import Janitor, JanitorPolicy
 from .relief import Relief
 from .retirement import Retirement, RetirementPolicy
 from .rounds import RoundLimits
-from .sealing import SegmentSealer, is_erased_in, load_redactor
+from .sealing import SegmentSealer, load_redactor
+from .sealing_erased import is_erased_in
 from .sequencer import Sequencer, SequencerPolicy
 from .settings.load import Settings
 from .summarizer import load_summarizer

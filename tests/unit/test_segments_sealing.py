@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import Any
 import pytest
 
 from archive.record import RoundRecord
-from archive.segments import ArchiveStore, export_in
+from archive.segments import ArchiveStore, SegmentBusy, export_in
 from streams.errors import UsageError
 from streams.event import Event
 from unit.segment_events import completed, event, said, started
 from worker import sealing
 from worker.sealing import SealOutcome, SegmentSealer, load_redactor
+from worker.sealing_erased import is_erased_in
 
 
 def record(summary: str = "did it", stream: str = "s1", tenant: str = "acme") -> RoundRecord:
@@ -212,6 +214,97 @@ class TestSealer:
 
     def test_no_outcome_shows_content(self, sealer: SegmentSealer) -> None:
         assert "CONTENT" not in repr(sealer.seal_round([said("CONTENT")], record("CONTENT")))
+
+
+class TestErasedMeanwhile:
+    def test_where_it_cannot_be_told_whether_a_round_was_erased_it_waits(
+        self, base: Path, tmp_path: Path
+    ) -> None:
+        """Sealed all the same, erased words would be there for good."""
+        archive = tmp_path / "archive"
+        sealer = SegmentSealer(base, is_erased=is_erased_in(archive))
+
+        outcome = sealer.seal_round([said("one")], record())
+        archive.mkdir()
+        then = sealer.seal_round([said("two")], record())
+
+        assert (outcome.status, outcome.reason, outcome.waiting) == ("refused", "busy", 1)
+        assert "can't be told" in outcome.detail
+        assert (then.status, then.sealed) == ("sealed", 2)
+
+    def test_what_was_sealed_and_not_looked_at_since_is_looked_at_again(self, base: Path) -> None:
+        answers: list[bool | Exception] = [False, SegmentBusy("no archive"), False, True, False]
+
+        def is_erased(*_: object) -> bool:
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        sealer = SegmentSealer(base, is_erased=is_erased)
+        outcome = sealer.seal_round([said("one")], record())
+        assert (outcome.reason, outcome.waiting) == ("busy", 1)
+
+        then = sealer.seal_round([], record())
+
+        assert (then.status, then.sealed, then.waiting) == ("empty", 0, 0)
+        assert [row["tombstone"] for row in export_in(base, "acme/s1")] == [True]
+
+    @pytest.mark.parametrize("content", [None, b"", b'{"round": 1, "stream_id": "s1"}'])
+    def test_a_round_that_rotated_away_or_is_damaged_was_not_erased(
+        self, base: Path, tmp_path: Path, content: bytes | None
+    ) -> None:
+        folder = tmp_path / "archive/acme/s1"
+        folder.mkdir(parents=True)
+        if content is not None:
+            (folder / "round_1.json").write_bytes(content)
+        sealer = SegmentSealer(base, is_erased=is_erased_in(tmp_path / "archive"))
+
+        assert sealer.seal_round([said("one")], record()).status == "sealed"
+
+
+class TestHangingStore:
+    @pytest.fixture
+    def hanging(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+        """A `flock` that comes back when the event is set, and not before."""
+        released, flock = threading.Event(), fcntl.flock
+
+        def hang(handle: int, operation: int) -> None:
+            assert released.wait(60)
+            flock(handle, operation)
+
+        monkeypatch.setattr("archive.segments.private_dir.fcntl.flock", hang)
+        yield released
+        released.set()
+
+    def test_a_lock_that_hangs_holds_up_archiving_once_and_not_for_ever(
+        self, base: Path, hanging: threading.Event
+    ) -> None:
+        sealer = SegmentSealer(base, patience_s=0.05)
+
+        first = sealer.seal_round([said("one")], record("first"))
+        before = threading.active_count()
+        others = [sealer.seal_round([said("x")], record(stream=f"s{n}")) for n in (2, 3, 4)]
+
+        assert (first.status, first.reason, first.waiting) == ("refused", "busy", 1)
+        assert "not answered" in first.detail
+        assert [other.reason for other in others] == ["busy"] * 3
+        assert threading.active_count() == before
+
+    def test_what_waited_is_sealed_when_the_lock_answers_again(
+        self, base: Path, hanging: threading.Event
+    ) -> None:
+        sealer = SegmentSealer(base, patience_s=2)
+        sealer.seal_round([said("one")], record("first"))
+        hanging.set()
+        for thread in threading.enumerate():
+            if thread.name == "sealing":
+                thread.join(60)
+
+        outcome = sealer.seal_round([said("two")], record("second"))
+
+        assert (outcome.status, outcome.sealed, outcome.waiting) == ("sealed", 2, 0)
+        assert [row["note"] for row in export_in(base, "acme/s1")] == ["first", "second"]
 
 
 class TestErasure:

@@ -22,7 +22,8 @@ from streams.integrity import verify_stream_integrity
 from streams.wire import Wire
 from support.redis_server import REDIS_7
 from support.workshop import drain
-from worker.sealing import SegmentSealer, is_erased_in
+from worker.sealing import SegmentSealer
+from worker.sealing_erased import is_erased_in
 
 on_one_redis = pytest.mark.parametrize("workshop", [REDIS_7], indirect=True)
 """Sweeps are long, and transactions are the same everywhere."""
