@@ -53,7 +53,9 @@ _CUT_OFF: Final = re.compile(
 _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 _UUID_PART: Final = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{1,4}-?){0,3}(?:-[0-9a-fA-F]{0,11})?")
 
-_URL: Final = re.compile(r"http(?<!\whttp)s?://[^\s<>\"'`\\\]\[{}|^\x00-\x1f“”]+")
+_URL: Final = re.compile(
+    r"http(?<![A-Za-z0-9_]http)s?://[^\s<>\"'`\\\]\[{}|^\x00-\x1f“”，。；：！？、（）【】《》「」]+"
+)
 _GLUED: Final = re.compile(r"(?<=[^:]{4})(?=https?://)")
 _UUID: Final = re.compile(
     r"(?<![0-9A-Za-z-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9A-Za-z-])"

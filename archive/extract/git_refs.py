@@ -19,7 +19,9 @@ _GIT_COMMITTED: Final = re.compile(
     r"^\[(?P<branch>[^\]\s]+(?: \(root-commit\))?) ([0-9a-f]{7,40})\] ", re.MULTILINE
 )
 _GIT_PUSHED: Final = re.compile(
-    r"^ {1,3}[+ ]? ?[0-9a-f]{7,40}\.{2,3}([0-9a-f]{7,40}) +(\S+) +-> ", re.MULTILINE
+    r"^ {1,3}[+ ]? ?[0-9a-f]{7,40}\.{2,3}([0-9a-f]{7,40}) +(\S+) +-> "
+    r"|^ \* \[new branch\] +(\S+) +-> ",
+    re.MULTILINE,
 )
 _GIT_KNOWN: Final = re.compile(
     r"^(?:commit |\* |[|\\/* ]{0,8}|HEAD is now at |Merge: |[\w./-]{1,200} +)?([0-9a-f]{7,40})\b"
@@ -47,6 +49,7 @@ _GH_ACTS: Final = re.compile(
     r"|checks|ready|develop|pin) (?:-\S+ )*[\"']?#?([1-9]\d{0,6})\b"
     r"|\brepos/[^/\s]+/[^/\s]+/(pulls|issues)/([1-9]\d{0,6})\b"
 )
+_OPENS: Final = re.compile(r"(?:create|open|merge)_(?:pull_request|merge_request|issue|pr)$")
 _GIT: Final = re.compile(r"\b(?:git|gh|glab|hub)\b")
 _SCRATCH_REPO: Final = Hinted("git init|mktemp", r"\bgit init\b|\bmktemp\b", re.NOFLAG)
 _CREATES: Final = Hinted(
@@ -102,6 +105,8 @@ def add_made(view: RoundView, refs: Refs) -> None:
     for run in view.runs:
         if run.script and run.completed and not run.refused:
             _made_by(run, refs)
+        elif _OPENS.search(run.tool) and run.completed and not run.failed:
+            _opened(run.output[:20_000], refs)
 
 
 def _made_by(run: ToolRun, refs: Refs) -> None:
@@ -116,17 +121,13 @@ def _made_by(run: ToolRun, refs: Refs) -> None:
             if branch != "detached":
                 refs.add("branch", branch)
         for match in _GIT_PUSHED.finditer(output) if " -> " in output else ():
-            refs.add("commit", match[1])
-            refs.add("branch", match[2])
+            if match[1]:
+                refs.add("commit", match[1])
+            refs.add("branch", match[2] or match[3])
         for match in _NEW_BRANCH.finditer(script[:4000]) if has_any(script, _BRANCHING) else ():
             refs.add("branch", match[1])
     if _CREATES.search(script) and not run.failed:
-        for url in find_urls(output[-4000:]):
-            if URL_NUMBER.search(url):
-                refs.add("url", url)
-                add_url(url, refs)
-                for slug in repos_in(url):
-                    refs.add("repo", slug)
+        _opened(output[-4000:], refs)
     if run.failed or ("gh " not in script and "glab " not in script):
         return
     for match in _GH_ACTS.finditer(script[:4000]):
@@ -134,6 +135,16 @@ def _made_by(run: ToolRun, refs: Refs) -> None:
         refs.add(role, f"#{match[2] or match[4]}")
     for slug in repos_called(script[:4000]):
         refs.add("repo", slug)
+
+
+def _opened(output: str, refs: Refs) -> None:
+    """Keep the pull request or issue whose address a call that opened it printed."""
+    for url in find_urls(output):
+        if URL_NUMBER.search(url) and "api." not in url:
+            refs.add("url", url)
+            add_url(url, refs)
+            for slug in repos_in(url):
+                refs.add("repo", slug)
 
 
 def _names_git(script: str) -> bool:

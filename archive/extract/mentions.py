@@ -31,13 +31,18 @@ _COMMIT_BEFORE: Final = re.compile(
     r"|\brevert(?:ed)?|\bpushed(?: as)?|\brebased?(?: onto)?|\bcheckout|\bat commit|\bbase"
     r"|\bparent|\btag|\bfixup|\bbisect \w+|\bgit (?:show|log|diff|reset|revert|cherry-pick"
     r"|checkout|branch)(?: --?\S+)*|提交|コミット"
-    r"|\bbranch ref(?: itself)?)(?:[ :=#`'\"*(\[]|\(s\)){1,6}$",
+    r"|\b(?:regress\w*|broken?|breaks|introduced|works?|worked|chang\w+)\b.{0,30}\b(?:since|in|by|at"
+    r"|with|after)|\bbranch ref(?: itself)?)(?:[ :=#`'\"*(\[]|\(s\)){1,6}$",
     re.IGNORECASE,
 )
 _COMMIT_AS: Final = re.compile(r"\bas [`'\"*]{1,3}$")
 _COMMITTED: Final = re.compile(r"\b(?:commit|push|merg|rebas|cherry|revert|amend)", re.IGNORECASE)
+_COMMIT_ALSO: Final = re.compile(
+    r"[`*)]{0,3}(?:\.{2,3}|, ?(?:and )?| and | & )[`*(]{0,3}"
+    r"([0-9a-f]{7,40})(?![0-9A-Za-z_-]|\.[0-9A-Za-z])"
+)
 _COMMIT_AFTER: Final = re.compile(
-    r"^[`*]{0,3} (?:(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style"
+    r"^[`*]{0,3} (?:\| )?(?:(?:feat|fix|docs|chore|refactor|test|ci|build|perf|style"
     r"|revert)(?:\([\w./-]+\))?!?: )"
 )
 _NOT_COMMIT: Final = re.compile(
@@ -57,6 +62,7 @@ _REPO_WORD: Final = re.compile(
 )
 _SAID_BRANCH: Final = re.compile(
     r"[Bb](?<!\w.)ranch(?: is| named| called|:\**)? `([\w./-]{1,200})`"
+    r"|(?<![\w./-])`?([A-Za-z][\w.-]{0,60}/[\w./-]{0,139}\w)`? branch\b"
 )
 
 
@@ -86,7 +92,7 @@ def _said_identifiers(text: str, refs: Refs, evidence: GitEvidence) -> None:
 def _said_branches(text: str, refs: Refs, evidence: GitEvidence) -> None:
     if "ranch" in text:
         for match in _SAID_BRANCH.finditer(text):
-            refs.add("branch", match[1])
+            refs.add("branch", match[1] or match[2])
 
 
 def _said_repos(text: str, refs: Refs, evidence: GitEvidence) -> None:
@@ -153,6 +159,15 @@ def _said_commits(text: str, refs: Refs, evidence: GitEvidence) -> None:
             )
         if (cued and (not plain or len(value) == 40)) or evidence.is_commit(value):
             refs.add("commit", value)
+            _also_commits(text, match.end(), refs)
+
+
+def _also_commits(text: str, at: int, refs: Refs) -> None:
+    """Keep the commits that a range or an enumeration goes on with."""
+    while match := _COMMIT_ALSO.match(text, at):
+        if not match[1].isdecimal() and not match[1].isalpha():
+            refs.add("commit", match[1])
+        at = match.end()
 
 
 _Finder = Callable[[str, Refs, GitEvidence], None]

@@ -33,8 +33,11 @@ _OTHER_NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _CSS: Final = re.compile(
-    r"(?:colou?r|background|fill|stroke|border|shadow)[\w-]*\s*[:=]\s*[\"']?$", re.I
+    r"(?:colou?rs?|background|fill|stroke|border|shadow|gr[ae]y|hex)[\w-]*\s*"
+    r"(?:[:=]|\b(?:is|to|of|from|with|as)\b)?\s*[\"'(`]?$",
+    re.IGNORECASE,
 )
+_HEX_COLOUR: Final = re.compile(r"#(?=[0-9]{0,5}[a-fA-F])[0-9a-fA-F]{6}\b")
 _ISSUE_BEFORE: Final = re.compile(
     r"\b(?:issues?|tickets?|bugs?|closes?|closed|fix(?:es|ed)?|resolves?|resolved"
     r"|refs?)[ :*_`(\[]{0,4}$",
@@ -63,6 +66,8 @@ def add_numbers(text: str, refs: Refs) -> None:
         before = text[max(0, match.start() - 40) : match.start()]
         if _OTHER_NUMBER.search(before) or _CSS.search(before):
             continue
+        if len(match[1]) == 6 and (len(set(match[1])) < 3 or _HEX_COLOUR.search(text)):
+            continue  # a colour among colours
         issue = _ISSUE_BEFORE.search(before) is not None
         if issue or len(match[1]) > 1:
             refs.add("issue" if issue else "pr", value)

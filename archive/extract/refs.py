@@ -9,7 +9,7 @@ ROLES: Final = ("commit", "pr", "issue", "url", "uuid", "ip", "ip_port", "repo",
 MAX_CANDIDATES: Final = 2000  # of one kind that are looked at in one utterance
 _MAX_PER_ROLE: Final = 200
 _URL_COMMIT: Final = re.compile(
-    r"/(?:commits?|blob|tree|raw|blame|compare)/([0-9a-f]{7,40})\b(?!-)"
+    r"/(?:commits?|blob|tree|raw|blame|compare)/([0-9a-f]{7,40})\b(?!-)(?:\.{2,3}([0-9a-f]{7,40})\b)?"
 )
 URL_NUMBER: Final = re.compile(
     r"/(pull|pulls|merge_requests|issues|pull-requests)/([1-9]\d{0,6})\b"
@@ -43,6 +43,7 @@ class Refs:
 def add_url(url: str, refs: Refs) -> None:
     """Keep the commit, pull request or issue that an address of a code host names."""
     for match in _URL_COMMIT.finditer(url):
-        refs.add("commit", match[1])
+        for commit in filter(None, match.groups()):
+            refs.add("commit", commit)
     if number := URL_NUMBER.search(url):
         refs.add("issue" if number[1] == "issues" else "pr", f"#{number[2]}")

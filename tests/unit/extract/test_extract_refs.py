@@ -152,3 +152,52 @@ def test_text_that_tools_show_is_not_said(script) -> None:
     script.call("Read", {"file_path": "a.md"}, "PR #41, https://example.org, commit 4f9c2d7")
 
     assert script.done().refs() == {}
+
+
+SAID = [
+    ("请看https://acme.io/x。谢谢", {"url": ["https://acme.io/x"]}),
+    ("（https://acme.io/x）", {"url": ["https://acme.io/x"]}),
+    ("regression since 1a2b3c4", {"commit": ["1a2b3c4"]}),
+    ("diff between commits 1a2b3c4..5d6e7f8", {"commit": ["1a2b3c4", "5d6e7f8"]}),
+    ("Commits: 6289e2b, 7a8b9c0 and 8b9c0d1", {"commit": ["6289e2b", "7a8b9c0", "8b9c0d1"]}),
+    ("| `6289e2b` | fix: the parser |", {"commit": ["6289e2b"]}),
+    ("push it to the feat/x-1 branch", {"branch": ["feat/x-1"]}),
+    (
+        "https://github.com/a/b/compare/1a2b3c4...5d6e7f8",
+        {
+            "commit": ["1a2b3c4", "5d6e7f8"],
+            "url": ["https://github.com/a/b/compare/1a2b3c4...5d6e7f8"],
+            "repo": ["a/b"],
+        },
+    ),
+    ("merge PRs #12, #13 and #14", {"pr": ["#12", "#13", "#14"]}),
+    ("use #888888 and #1a2b3c", {}),
+    ("the color is #888", {}),
+    ("agent 1a2b3c4 finished since then", {}),
+    ("index 1a2b3c4..5d6e7f8 100644", {}),
+]
+
+
+@pytest.mark.parametrize(("text", "refs"), SAID)
+def test_what_is_said_is_referred_to_whole(script, text, refs) -> None:
+    assert script.user(text).done().refs() == refs
+
+
+def test_a_pull_request_that_a_tool_opened_is_made_by_the_round(script) -> None:
+    output = (
+        '{"url":"https://api.github.com/repos/acme/kiln/pulls/44",'
+        '"html_url":"https://github.com/acme/kiln/pull/44"}'
+    )
+    script.user("open it").call("mcp__github__create_pull_request", {"title": "x"}, output)
+
+    assert script.done().refs() == {
+        "pr": ["#44"],
+        "url": ["https://github.com/acme/kiln/pull/44"],
+        "repo": ["acme/kiln"],
+    }
+
+
+def test_a_new_branch_on_the_remote_is_made_by_the_round(script) -> None:
+    script.shell("git push -u origin feat/x", " * [new branch]      feat/x -> feat/x", 0)
+
+    assert script.done().refs() == {"branch": ["feat/x"]}
