@@ -20,9 +20,9 @@ from redis.credentials import CredentialProvider
 from redis.maint_notifications import MaintNotificationsConfig
 
 from .errors import UsageError
+from .redis_url import CLUSTER_SCHEMES, PLAIN_SCHEMES, check_url
 from .wire import Client
 
-_PLAIN: Final = ("redis", "rediss", "unix")
 _SENTINEL_PORT: Final = 26379
 _REDIS_PORT: Final = 6379
 
@@ -57,19 +57,16 @@ def open_client(url: str, options: ConnectionOptions | None = None) -> Client:
     Errors never show the URL: it may hold a password.
     """
     options = options or ConnectionOptions()
-    scheme, separator, _ = url.partition("://")
-    if not separator:
-        raise UsageError("the Redis URL has no scheme, such as redis://")
+    check_url(url)
+    scheme = url.partition("://")[0]
     try:
-        if scheme in _PLAIN:
+        if scheme in PLAIN_SCHEMES:
             return _plain_client(url, options)
-        if scheme in ("redis+cluster", "rediss+cluster"):
+        if scheme in CLUSTER_SCHEMES:
             return _cluster_client(url, options)
-        if scheme in ("redis+sentinel", "rediss+sentinel"):
-            return _sentinel_client(url, options)
+        return _sentinel_client(url, options)
     except ValueError as exc:
         raise UsageError(f"the {scheme}:// URL of Redis can't be read") from exc
-    raise UsageError(f"Redis URLs don't begin with {scheme}://")
 
 
 def _plain_client(url: str, options: ConnectionOptions) -> Redis:
@@ -81,6 +78,8 @@ def _plain_client(url: str, options: ConnectionOptions) -> Redis:
         kwargs.pop("username", None)
         kwargs.pop("password", None)
     kwargs.update(_credentials(options))
+    if url.startswith("unix://"):
+        kwargs.pop("socket_keepalive")  # a socket of this machine has none, nor redis-py a default
     return client
 
 
@@ -99,8 +98,6 @@ def _cluster_client(url: str, options: ConnectionOptions) -> RedisCluster:
 def _sentinel_client(url: str, options: ConnectionOptions) -> Redis:
     parts = _parts(url, _SENTINEL_PORT)
     master, _, db = parts.path.partition("/")
-    if not master:
-        raise UsageError("a redis+sentinel:// URL ends with /<name of the master>")
     common = _common(options)
     tls = {"ssl": True, **_tls(options)} if parts.tls else {}
     sentinel_user = options.sentinel_username or parts.query.get("sentinel_username")

@@ -16,11 +16,18 @@ import hiredis
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import AbstractConnection, Connection
-from redis.exceptions import MovedError, ReadOnlyError, RedisError
+from redis.exceptions import (
+    MovedError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+    SlotNotCoveredError,
+)
 
 from .deadline import Deadline
 from .failures import translate
 from .link import Link, link_over
+from .reaching import unreachable
 
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
@@ -119,20 +126,10 @@ class Wire:
         return await self._open()
 
     async def _open(self) -> Link:
-        if isinstance(self._client, RedisCluster):
-            await self._client.initialize()
-            self._node = self._client.get_node_from_key(cast(str, self._key))
-            if self._node is None:
-                raise RedisError("no node serves the slot of this tenant")
-            connection: AbstractConnection = self._node.acquire_connection()
-            try:
-                await connection.connect()  # type: ignore[no-untyped-call]
-            except BaseException:
-                self._node.release(cast(Connection, connection))
-                raise
-        else:
-            pool = self._client.connection_pool
-            connection = await pool.get_connection()  # type: ignore[no-untyped-call]
+        try:
+            connection = await self._connect()
+        except (RedisError, RedisClusterException, OSError) as exc:
+            raise unreachable(exc, self._client) from exc
         # The deadline of `exchange` covers all of a packet; redis-py's would start a task a write.
         self._pool_timeout, connection.socket_timeout = connection.socket_timeout, None
         self._connection = connection
@@ -141,6 +138,22 @@ class Wire:
         self._opened_before = True
         self._link = link_over(connection)
         return self._link
+
+    async def _connect(self) -> AbstractConnection:
+        if not isinstance(self._client, RedisCluster):
+            pool = self._client.connection_pool
+            return cast(AbstractConnection, await pool.get_connection())  # type: ignore[no-untyped-call]
+        await self._client.initialize()
+        self._node = self._client.get_node_from_key(cast(str, self._key))
+        if self._node is None:
+            raise SlotNotCoveredError("no node serves the slot of this tenant")
+        connection = self._node.acquire_connection()
+        try:
+            await connection.connect()  # type: ignore[no-untyped-call]
+        except BaseException:
+            self._node.release(connection)
+            raise
+        return connection
 
     async def _forget_topology(self) -> None:
         await self.close()

@@ -78,6 +78,15 @@ _ERRNOS: Final = {
     errno.EROFS: ExitCode.DENIED,
 }
 
+_ABOUT_REDIS: Final = {
+    "connection": "Start Redis, name another one with --redis URL, or try --redis embedded.",
+    "timeout": "Look at Redis' load and the way to it; with rediss://, whether that port has TLS.",
+    "loading": "Wait until Redis has read its data, then try again.",
+    "read_only": "Name the master, or use redis+sentinel:// so that failovers are followed.",
+    "cluster": "redis+cluster:// is for a cluster, redis:// for a single server; "
+    "redis-cli --cluster check HOST:PORT says which slots are missing.",
+}
+
 _HINTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (VersionConflict, "Read the stream again, decide again, then append."),
     (TooMuchContention, "Many writers share this stream; try again."),
@@ -88,10 +97,6 @@ _HINTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (
         StoreAccessDenied,
         "Check user and password of --redis or ARES_REDIS_URL, and the ACL rights of that user.",
-    ),
-    (
-        StoreUnavailable,
-        "Start Redis, name another one with --redis URL, or try --redis embedded.",
     ),
     (CorruptionError, "Nothing was changed. `ares-worker verify` says what contradicts what."),
 )
@@ -112,4 +117,6 @@ def hint_for(error: BaseException) -> str:
     own = getattr(error, "hint", "")
     if isinstance(error, AresError) and isinstance(own, str) and own:
         return own
+    if type(error) is StoreUnavailable:
+        return _ABOUT_REDIS.get(error.kind, "")
     return next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")

@@ -18,10 +18,17 @@ URLS = [
     f"redis://{CANARY}@localhost",
     f"redis://localhost?password={CANARY}",
     f"redis+sentinel://u:{CANARY}@a,b/master?sentinel_password={CANARY}",
-    f"redis://u:p@{CANARY}@/:x@localhost",
+    f"redis://u:p@{CANARY}@localhost",
     f"unix://u:{CANARY}@/run/redis.sock",
 ]
-BROKEN = [f"http://u:{CANARY}@h", f"redis:/{CANARY}", CANARY, f"redis//u:{CANARY}@h"]
+BROKEN = [
+    f"http://u:{CANARY}@h",
+    f"redis:/{CANARY}",
+    CANARY,
+    f"redis//u:{CANARY}@h",
+    f"redis://u:p@{CANARY}@/:x@localhost",
+    f"redis://u:{CANARY}/x@localhost",
+]
 
 
 def everything_said_about(settings) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 
 from ops.redact import secrets_in_url
+from streams.redis_url import check_url
 
 from .errors import SettingProblem, SettingsError
 from .types import Count, Location, Section
@@ -32,9 +33,12 @@ URL_SCHEMES: Final = (
 
 
 def _check_url(url: SecretStr) -> SecretStr:
-    """Look at the scheme alone: the rest may hold a password and is never repeated."""
-    if url.get_secret_value() != "embedded" and not url.get_secret_value().startswith(URL_SCHEMES):
-        raise ValueError(f"must be 'embedded' or start with one of {', '.join(URL_SCHEMES)}")
+    """What it holds is never repeated: there may be a password in it."""
+    text = url.get_secret_value()
+    if text != "embedded":
+        if not text.startswith(URL_SCHEMES):
+            raise ValueError(f"must be 'embedded' or start with one of {', '.join(URL_SCHEMES)}")
+        check_url(text)
     return url
 
 
