@@ -174,10 +174,17 @@ class ReliefPart:
         self.name = f"relief {reporter.tenant}"
         self.failures: dict[str, AresError] = {}
         self._stuck = ""
+        self._refused = False
+
+    def refused(self) -> None:
+        """Redis has refused a write for want of memory: free some, whatever it says of it."""
+        self._refused = True
 
     async def work(self) -> bool:
         """Free what one page of streams gives."""
-        relieved = await self._relief.run_once()
+        relieved = await self._relief.run_once(refused=self._refused)
+        if relieved.ended:
+            self._refused = False
         if relieved.ended or relieved.events or not relieved.short:
             self._stuck = relieved.stuck
         self._reporter.relieved(relieved)

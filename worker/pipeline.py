@@ -69,6 +69,7 @@ class TenantPipeline:
             try:
                 return await self.sequencer.work()
             except StoreFull:
+                self.relief.refused()
                 for part in (self.archiver, self.relief):
                     while not stop.is_set() and await part.work():
                         pass

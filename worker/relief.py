@@ -68,13 +68,14 @@ class Relief:
         self._shuffle = shuffle
         self._cursor, self._pass, self._before = _START, Pass(), Pass()
 
-    async def run_once(self) -> Relieved:
+    async def run_once(self, *, refused: bool = False) -> Relieved:
         """Free what one page of streams gives, if Redis is short of memory.
 
-        Raises `StoreUnavailable`; the next call goes on where this one was.
+        It is when it has `refused` a write, whatever it says. Raises `StoreUnavailable`; the next
+        call goes on where this one was.
         """
         facts = Relieved(await read_memory(self._wire))
-        if not is_short(facts.memory):
+        if not (refused or is_short(facts.memory)):
             self._cursor, self._pass, self._before = _START, Pass(), Pass()
             facts.short = False
             return facts
@@ -82,7 +83,7 @@ class Relief:
             facts.feed_trimmed = await self._trim_feed()
             self._pass.freed += facts.feed_trimmed
         cursor, streams = await self._page()
-        await self._free(streams, facts)
+        await self._free(streams, facts, whole=refused)
         self._cursor = cursor
         facts.more = cursor != _START
         if cursor == _START:
@@ -100,8 +101,8 @@ class Relief:
         cursor, found = checked(reply)
         return cursor, [text for name in found[::2] if (text := name.decode(errors="ignore"))]
 
-    async def _free(self, streams: list[str], facts: Relieved) -> None:
-        """Stream by stream, until there is memory enough."""
+    async def _free(self, streams: list[str], facts: Relieved, *, whole: bool) -> None:
+        """Stream by stream, until there is memory enough, or the `whole` page."""
         found = await read_facts(self._wire, self._keys, streams) if streams else []
         self._shuffle(found)
         for item in found:
@@ -114,7 +115,7 @@ class Relief:
             elif item.state.archived_version > item.state.compacted_version:
                 await self._free_stream(item.stream, facts)
                 facts.memory = await read_memory(self._wire)
-                if not is_short(facts.memory):
+                if not (whole or is_short(facts.memory)):
                     return
 
     async def _free_stream(self, stream: str, facts: Relieved) -> None:

@@ -1,7 +1,7 @@
 """Mends a quarantined stream beside running workers, after a person has looked at it.
 
 What is decided on what was read is done only if it still reads the same, in one script: a worker
-or a hand that was faster makes it begin anew. What goes to the dead letters is there first.
+or a hand that was faster makes it begin anew. What leaves the stream becomes a dead letter in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from archive.survey import Survey
 from streams.dead_letters import ORIGINAL
 from streams.errors import StreamNotFound, TooMuchContention, UsageError
-from streams.forced import execute, force
+from streams.forced import force
 from streams.keys import Keys
 from streams.redis_store import RedisEventStore
 from streams.state import FIELDS
@@ -77,7 +77,6 @@ class Repairer:
 
         Raises what `diagnose` does, and `LossNotAccepted`.
         """
-        buried: set[bytes] = set()
         for _ in range(_ATTEMPTS):
             look = await look_at(self._store, self._survey, self._wire, stream)
             if look.absent:
@@ -88,7 +87,6 @@ class Repairer:
                 return diagnosis
             if repair.lost and not accept_loss:
                 raise LossNotAccepted(stream, repair.lost)
-            await self._bury(repair, buried)
             if await self._rewrite(look, repair):
                 return diagnosis
         raise TooMuchContention(stream, _ATTEMPTS)
@@ -97,25 +95,16 @@ class Repairer:
         """Close the connection."""
         await self._wire.close()
 
-    async def _bury(self, repair: Repair, buried: set[bytes]) -> None:
-        """Keep what leaves the stream, whole, before it leaves."""
-        keys, now_ms = self._store.keys, self._store.clock()
-        letters: dict[bytes, Command] = {
-            item.entry.id: _letter(keys, repair.stream, item, now_ms) for item in repair.foreign
-        }
-        for raw in repair.unreadable:
-            facts = _facts(repair.stream, "a summary that can't be read", "summary", now_ms)
-            letters[raw] = ("XADD", keys.dead, "*", ORIGINAL + b"summary", raw, *facts)
-        commands = [letter for name, letter in letters.items() if name not in buried]
-        if commands:
-            (length,) = await self._wire.exchange([("XLEN", keys.dead)])
-            checked(length)  # another type takes no letter: nothing may leave the stream then
-            await execute(self._wire, [], commands)
-            buried |= letters.keys()
-
     async def _rewrite(self, look: Look, repair: Repair) -> bool:
         """Put the stream right, unless it has changed since it was looked at."""
-        replies = await force(self._wire, look.reads, _commands(self._store.keys, look, repair))
+        keys = self._store.keys
+        letters, reads = _letters(keys, repair, self._store.clock()), list(look.reads)
+        if letters:
+            length: Command = ("XLEN", keys.dead)
+            (reply,) = await self._wire.exchange([length])
+            # Another type takes no letter: nothing may leave the stream then.
+            reads.append((length, checked(reply)))
+        replies = await force(self._wire, reads, [*letters, *_commands(keys, look, repair)])
         for reply in replies or ():
             checked(reply)
         return replies is not None
@@ -175,6 +164,15 @@ def _actions(look: Look, repair: Repair) -> list[str]:
         f"{len(repair.summaries)} summaries"
     )
     return actions
+
+
+def _letters(keys: Keys, repair: Repair, now_ms: int) -> list[Command]:
+    """What leaves the stream, whole."""
+    letters = [_letter(keys, repair.stream, item, now_ms) for item in repair.foreign]
+    for raw in repair.unreadable:
+        facts = _facts(repair.stream, "a summary that can't be read", "summary", now_ms)
+        letters.append(("XADD", keys.dead, "*", ORIGINAL + b"summary", raw, *facts))
+    return letters
 
 
 def _letter(keys: Keys, stream: str, item: Foreign, now_ms: int) -> Command:

@@ -78,10 +78,17 @@ def build_worker(settings: Settings) -> BuiltWorker:
     for pipeline in pipelines:
         readiness.check(f"memory {pipeline.store.tenant}", pipeline.relief.why_stuck)
     heartbeat = Heartbeat(stall_after=settings.metrics.stall_after.total_seconds())
+
+    def redis_failed(kind: str) -> None:
+        metrics.redis.failed(cast(RedisError, kind))
+        if kind == "oom":
+            for pipeline in pipelines:
+                pipeline.relief.refused()
+
     runner = Runner(
         readiness,
         Backoff(settings.worker.backoff_min_ms / 1000, settings.worker.backoff_max_ms / 1000),
-        redis_failed=lambda kind: metrics.redis.failed(cast(RedisError, kind)),
+        redis_failed=redis_failed,
         limiter=CauseLimiter(time.monotonic),
     )
     wire = pipelines[0].store.wires.dedicated()

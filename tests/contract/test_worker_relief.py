@@ -239,3 +239,13 @@ async def test_a_damaged_stream_is_named_and_the_others_are_freed(archived: Work
 
     assert list(facts.failures) == ["open"]
     assert facts.events == 60
+
+
+async def test_a_refused_write_is_reason_enough(archived: Workshop, scarce: list):
+    """Where the user may not ask for the memory, or it looks better than it is."""
+    scarce[:] = [Memory()]
+
+    facts = await archived.relief().run_once(refused=True)
+
+    assert facts.events == 63
+    assert facts.ended
