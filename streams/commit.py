@@ -19,26 +19,21 @@ from .clock import Clock
 from .codec import entry_id
 from .commit_batch import Batch, Outcome, Outcomes, torn_streams
 from .errors import (
-    CorruptionError,
     LeaseLost,
-    MalformedKey,
     OutcomeUnknown,
     StoreFull,
     StoreUnavailable,
     StreamCorrupted,
     TooMuchContention,
 )
-from .failures import error_code
-from .forced import Read, force, refusal, snapshot
+from .forced import Read, force, refusal
+from .head_watch import HeadWatch, Watched, head_of
 from .keys import Keys
 from .lease import Guard
 from .memory import read_memory
-from .plan import COMPACTED, Append, Head, StreamWrite, plan_stream, write_commands
+from .plan import Append, StreamWrite, plan_stream, write_commands
 from .wire import Command, Reply, Wire, checked
 
-_KNOWN: Final = (COMPACTED, "archived_version")
-_NO_HEAD: Final = Head(-1)
-_REMEMBERED: Final = 10_000
 _CONTENTION: Final = Backoff(base_s=0.001, cap_s=0.05)
 _RECONNECT: Final = Backoff(base_s=0.05, cap_s=1.0)
 
@@ -64,8 +59,7 @@ class Committer:
 
     def __init__(self, wire: Wire, keys: Keys, clock: Clock, policy: CommitPolicy) -> None:
         self._wire, self._keys, self._clock, self._policy = wire, keys, clock, policy
-        # Only a hint: a log whose length doesn't fit is looked at again before it counts.
-        self._compacted: dict[str, int] = {}
+        self._heads = HeadWatch(wire, keys)
         self.lost_races = 0
 
     async def commit(
@@ -98,7 +92,7 @@ class Committer:
 
     async def _attempt(self, batch: Batch, outcomes: Outcomes, guard: Guard | None) -> list[Batch]:
         """Try once; returns what is left to try."""
-        heads = await self._watch(list(batch.appends), guard)
+        heads = await self._heads.watch(list(batch.appends), guard)
         await self._read_back(batch, heads, outcomes)
         if not await self._all_fit(batch, heads, outcomes):
             return self._again(batch, outcomes)
@@ -114,73 +108,20 @@ class Committer:
         return []
 
     def _plan(
-        self, batch: Batch, heads: dict[str, tuple[Head, Reply]], outcomes: Outcomes
+        self, batch: Batch, heads: dict[str, Watched], outcomes: Outcomes
     ) -> list[StreamWrite]:
         """Line the appends up behind the heads; conflicts are settled here."""
         now_ms = self._clock()
         writes: list[StreamWrite] = []
         for stream, indexed in batch.appends.items():
-            head, _ = heads[stream]
-            batch.heads[stream] = head
+            head = batch.heads[stream] = heads[stream].head
             plan = plan_stream([append for _, append in indexed], head, now_ms)
             outcomes.settle_plan(indexed, plan)
             if plan.write is not None:
                 writes.append(plan.write)
         return writes
 
-    async def _watch(
-        self, streams: list[str], guard: Guard | None
-    ) -> dict[str, tuple[Head, Reply]]:
-        """Watch `streams`; their heads and log lengths, in one packet."""
-        keys = self._keys
-        heads = [keys.head(stream) for stream in streams]
-        logs = [keys.log(stream) for stream in streams]
-        lease = [guard.key] if guard else []
-        new = [stream for stream in streams if stream not in self._compacted]
-        packet: list[Command] = [
-            ("WATCH", *lease, *heads, *logs),
-            ("MGET", *lease, *heads),
-            *(("XLEN", log) for log in logs),
-            *(("HMGET", keys.state(stream), *_KNOWN) for stream in new),
-        ]
-        watched, values, *rest = await self._wire.exchange(packet)
-        states = dict(zip(new, rest[len(streams) :], strict=True))
-        checked(watched)
-        values = checked(values)
-        if guard:
-            owner, *values = values
-            try:
-                guard.check(owner)
-            except LeaseLost:
-                await self._wire.exchange([("UNWATCH",)])
-                raise
-        return {
-            stream: (self._plausible(stream, _head(raw), states.get(stream)), length)
-            for stream, raw, length in zip(streams, values, rest, strict=False)
-        }
-
-    def _plausible(self, stream: str, head: Head, state: Reply) -> Head:
-        """The head, or one that no log fits where it contradicts the stream's state.
-
-        The state is looked at for a stream new to this committer. One that is known had a head:
-        without it, it is looked at like a new one.
-        """
-        if state is None:
-            if head.version == 0:
-                self._compacted.pop(stream, None)
-                return _NO_HEAD
-            return head
-        try:
-            compacted, archived = (int(value or 0) for value in checked(state))
-        except (CorruptionError, ValueError):
-            return _NO_HEAD
-        if head.version > 0:
-            _remember(self._compacted, stream, compacted)
-        return head if head.version >= archived else _NO_HEAD
-
-    async def _all_fit(
-        self, batch: Batch, heads: dict[str, tuple[Head, Reply]], outcomes: Outcomes
-    ) -> bool:
+    async def _all_fit(self, batch: Batch, heads: dict[str, Watched], outcomes: Outcomes) -> bool:
         """Whether every log is as long as its head says; quarantines those that really aren't.
 
         The first look is no snapshot, so a mismatch counts only when one MULTI confirms it. That
@@ -189,43 +130,14 @@ class Committer:
         odd = [
             stream
             for stream in batch.appends
-            if heads[stream][1] != heads[stream][0].version - self._compacted.get(stream, 0)
+            if heads[stream].length != self._heads.expected_length(stream, heads[stream].head)
         ]
         for stream in odd:
-            reason = await self._confirm_foreign(stream)
+            reason = await self._heads.why_foreign(stream)
             if reason is not None:
                 batch.unknown.pop(stream, None)
                 outcomes.settle(batch.appends.pop(stream), StreamCorrupted(stream, reason))
         return not odd
-
-    async def _confirm_foreign(self, stream: str) -> str | None:
-        """Why the log of `stream` is not as its head says, by one snapshot; None when it is."""
-        keys = self._keys
-        looks: list[Command] = [
-            ("GET", keys.head(stream)),
-            ("HMGET", keys.state(stream), *_KNOWN),
-            ("XLEN", keys.log(stream)),
-        ]
-        executed = await snapshot(self._wire, looks)
-        if executed is None:
-            return None  # what was watched has moved meanwhile: that alone explains it
-        raw, state, length = executed
-        for name, reply in (("head", raw), ("state", state), ("log", length)):
-            if error_code(reply) == "WRONGTYPE":
-                return f"its {name} key holds another type"
-        try:
-            head = Head.parse(checked(raw))
-            compacted, archived = (int(value or 0) for value in checked(state))
-        except ValueError:
-            return "its head or state is none that we wrote"
-        if head.version < archived:
-            return f"its head is {head.version}, though version {archived} is archived"
-        if head.version > 0:
-            _remember(self._compacted, stream, compacted)
-        expected = head.version - compacted
-        if checked(length) == expected:
-            return None
-        return f"its log has {length} entries where its head says {expected}"
 
     async def _execute(
         self, writes: Sequence[StreamWrite], batch: Batch, guard: Guard | None
@@ -263,7 +175,7 @@ class Committer:
         for write in writes:
             head = batch.heads[write.stream]
             raw = entry_id(*head).encode() if head.version else None
-            length = head.version - self._compacted.get(write.stream, 0)
+            length = self._heads.expected_length(write.stream, head)
             reads.append((("GET", self._keys.head(write.stream)), raw))
             reads.append((("XLEN", self._keys.log(write.stream)), length))
         return reads
@@ -292,7 +204,7 @@ class Committer:
         if len(streams) == 1:
             return again
         (values,) = await self._wire.exchange([("MGET", *map(self._keys.head, streams))])
-        heads = map(_head, checked(values))
+        heads = map(head_of, checked(values))
         moved = {
             stream
             for stream, head in zip(streams, heads, strict=True)
@@ -317,9 +229,7 @@ class Committer:
             outcomes.settle(indexed, OutcomeUnknown(stream) if unknown else failure)
         return []
 
-    async def _read_back(
-        self, batch: Batch, heads: dict[str, tuple[Head, Reply]], outcomes: Outcomes
-    ) -> None:
+    async def _read_back(self, batch: Batch, heads: dict[str, Watched], outcomes: Outcomes) -> None:
         """Settle writes of unknown outcome: is our first event where it would have been put?
 
         The lost transaction could only run on the head it had watched, so it put its first event
@@ -327,7 +237,7 @@ class Committer:
         way; the WATCH now held then aborts ours, not theirs.
         """
         for stream, write in list(batch.unknown.items()):
-            if heads[stream][0].version < write.first:
+            if heads[stream].head.version < write.first:
                 continue
             place = str(write.first)
             command: Command = ("XRANGE", self._keys.log(stream), place, place)
@@ -338,18 +248,3 @@ class Committer:
                 outcomes.settle(batch.appends.pop(stream), OutcomeUnknown(stream))
             elif found[0][1][3] == write.events[0].id.encode():
                 del batch.appends[stream]
-
-
-def _head(raw: bytes | None) -> Head:
-    """The head; one that no log can fit where the key holds no entry id."""
-    try:
-        return Head.parse(raw)
-    except MalformedKey:
-        return _NO_HEAD
-
-
-def _remember(cache: dict[str, int], stream: str, compacted_version: int) -> None:
-    """Keep a bounded number of compacted versions, dropping the oldest."""
-    cache[stream] = compacted_version
-    while len(cache) > _REMEMBERED:
-        cache.pop(next(iter(cache)))
