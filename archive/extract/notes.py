@@ -24,6 +24,8 @@ def find_notes(speech: Sequence[Speech]) -> tuple[tuple[str, ...], tuple[str, ..
     """Decisions and todos, each in the order said, each once."""
     found: dict[Note, dict[str, None]] = {"decision": {}, "todo": {}}
     for utterance in speech:
+        if utterance.framed:
+            continue  # an issue that the user shows
         cues = _CUES_OF[utterance.role, utterance.final].named_in(utterance.text.lower())
         if not cues and not utterance.answer and not _may_head(utterance):
             continue

@@ -141,7 +141,7 @@ class _Unified:
                 new = "/dev/null"
             elif line.startswith("new file mode"):
                 old = "/dev/null"
-            elif started and (match := _HUNK.match(line)):
+            elif started and line.startswith("@@") and (match := _HUNK.match(line)):
                 plus, minus = self._hunk(int(match[1] or 1), int(match[2] or 1))
                 added, removed = added + plus, removed + minus
         if started:

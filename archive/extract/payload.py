@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 _NAME_KEYS: Final = ("tool_name", "tool", "function", "name")
 _ARGUMENT_KEYS: Final = ("args", "input", "arguments", "parameters")
 _OUTPUT_KEYS: Final = ("output", "result", "content")
@@ -56,10 +58,18 @@ def decode_json(text: str) -> Mapping[str, Any] | Sequence[Any] | None:
     if head not in ("{", "["):
         return None
     try:
-        value = json.loads(text)
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        value = _lax_json(text)
+    return value if isinstance(value, dict | list) and not _is_deep(value) else None
+
+
+def _lax_json(text: str) -> Any:
+    """JSON with what a strict parser refuses, such as NaN; None where it is none at all."""
+    try:
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict | list) and not _is_deep(value) else None
 
 
 def _is_deep(value: Any) -> bool:

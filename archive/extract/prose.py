@@ -67,7 +67,7 @@ _ABBREVIATED: Final = re.compile(
 
 class Said(NamedTuple):
     """One sentence. `final`: in the assistant's last words; `fenced`: in a code block;
-    `answer`: a person's answer to a question of the agent; `quoted`: shown, not meant;
+    `answer`: a person's answer to a question of the agent; `quoted`: a part of it that is shown;
     `heading`: what introduces the list that it stands in."""
 
     text: str
@@ -149,8 +149,8 @@ def read_answers(output: str) -> list[str]:
 def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
     """The sentences of an utterance, list items and wrapped lines put together.
 
-    One without any of `hints`, which are lower-case, is left out, unless it answers a question
-    or stands under a heading, of a user or in the last words.
+    Left out is what is shown, not said, and what has none of `hints`, which are lower-case, unless
+    it answers a question or stands under a heading, of a user or in the last words.
     """
     text = speech.text
     cut = None
@@ -164,8 +164,8 @@ def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
             heading = ""
         title = heading if kind == "item" else ""
         line = one_line(block)
-        wanted = speech.answer or (title and (speech.final or speech.role == "user"))
-        if wanted or has_any(line.lower(), hints):
+        wanted = speech.answer or (not quoted and title and (speech.final or speech.role == "user"))
+        if wanted or (not quoted and has_any(line.lower(), hints)):
             for sentence in [line] if kind == "code" else split_sentences(line):
                 said = sentence.strip()
                 if said and (wanted or has_any(said.lower(), hints)):
@@ -176,7 +176,7 @@ def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
                         speech.final,
                         kind == "code",
                         speech.answer,
-                        quoted or speech.framed,
+                        quoted,
                         title,
                     )
         if speech.role == "user" and kind == "text" and block.rstrip().endswith(":"):
