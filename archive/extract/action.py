@@ -17,12 +17,18 @@ _HEAD: Final = 4000
 
 # Words of a request in lower case, by what they ask for: the group of more weight wins.
 _FIX: Final = re.compile(
-    r"\b(?:fix(?:es|ed|ing)?|bugs?|broken?|breaks|crash(?:es|ing)?|regression|errors?|fail(?:s|ed"
+    r"\b(?:fix(?:es|ed|ing)?|bugs?|broken?|breaks|crash(?:es|ing)?|regression|\w*errors?"
+    r"|fail(?:s|ed"
     r"|ing|ure)?s?|wrong|incorrect(?:ly)?|doesn[’']?t work|not work(?:ing)?|issue text|traceback"
-    r"|exception|resolve|repair|debug|hotfix|conflicts?|address (?:the|this|these|all)?|feedback"
+    r"|\w*exceptions?|resolve|repair|debug|hotfix|conflicts?|address (?:the|this|these|all)?"
+    r"|feedback"
     r"|comments? on|typo|solv(?:e|ing)|missing|shouldn[’']?t|instead of \w+ing|the issue was"
     r"|corrupt(?:ed)?|stale|leak|panic|hangs?|flaky|timeouts?|but (?:the|it|this|now|when|i)"
-    r"|isn[’']?t|aren[’']?t|won[’']?t|can[’']?t|still (?:not|says|shows|get|see|fails?))\b|修复"
+    r"|isn[’']?t|aren[’']?t|won[’']?t|can[’']?t|still (?:not|says|shows|get|see|fails?)"
+    r"|does nothing"
+    r"|nothing happens|(?:is|are) red|(?:is|are|was|shows?|displays?|returns?"
+    r"|gets?) .{1,60} instead"
+    r" of)\b|修复"
     r"|修復|修正|错误|錯誤|报错|報錯|失败|失敗|崩溃|崩潰|问题|問題|故障"
 )
 _IMPLEMENT: Final = re.compile(
@@ -53,8 +59,9 @@ _REVIEW: Final = re.compile(
     re.IGNORECASE,
 )
 _EXPLICIT_FIX: Final = Hinted(
-    "fix|debug|repair|solve|修复|修復|修一下",
-    r"\b(?:fix|debug|repair|resolve|solve)\b|修复|修復|修一下",
+    "fix|debug|repair|solve|happy|green|get rid|修复|修復|修一下",
+    r"\b(?:fix|debug|repair|resolve|solve)\b|\bmake (?:the )?(?:\w+ ){1,3}(?:happy|green)\b"
+    r"|\bget rid of (?:\w+ ){0,3}(?:warnings?|errors?)\b|修复|修復|修一下",
 )
 _MAKE_GREEN: Final = re.compile(
     r"\b(?:run|check|ensure|verify|make sure|get)\b[^.\n]{0,80}\b(?:tests?|lint(?:er|ing)?|types?"
@@ -67,7 +74,8 @@ _IMPERATIVE: Final = re.compile(
     r"|also )?(add|implement|create|build|make|write|introduce|support|extend|refactor|rename"
     r"|remove|delete|update|change|replace|convert|migrate|upgrade|bump|install|set ?up|configure"
     r"|generate|port|move|integrate|enable|disable|hide|push|commit|merge|release|deploy|run"
-    r"|publish|rebase|document|optimi[sz]e|improve|simplify|extract|use|switch|append|put|log)\b",
+    r"|publish|rebase|document|optimi[sz]e|improve|simplify|extract|use|switch|append|put|log"
+    r"|format|translate|rewrite|restructure|reformat|clean ?up|allow|expose|split)\b",
     re.IGNORECASE,
 )
 _ISSUE_FRAMES: Final = (
@@ -76,15 +84,32 @@ _ISSUE_FRAMES: Final = (
     ("GitHub Issue:", "\n## "), ("<issue>", "</issue>"),
 )  # fmt: skip
 _BUG_BODY: Final = re.compile(
-    r"\b(?:bug|error|exception|traceback|incorrect|wrong|fail(?:s|ed|ure)?|crash|broken"
+    r"\b(?:bug|\w*error|\w*exception|traceback|incorrect|wrong|fail(?:s|ed|ure)?|crash|broken"
     r"|unexpected|ignores?|regression|strange|problematic|not work|doesn[’']?t|does not|can[’']?t"
     r"|cannot|raises?|precision|invalid|missing|should (?:be|return|not)|expected)\b",
     re.IGNORECASE,
 )
 _PLAN_FILE: Final = re.compile(
-    r"(?:^|/)(?:plans?|rfcs?|specs?|designs?|proposals?|adrs?|roadmaps?|\.beads|beads)/|(?:^"
-    r"|/)(?:plan|design|proposal|roadmap|spec|todo)[\w.-]*\.(?:md|txt|mdx|rst|adoc)$"
+    r"(?:^|/)(?:plans?|rfcs?|specs?|designs?|proposals?|adrs?|roadmaps?)/(?:.*/)?[^/]+"
+    r"\.(?:md|mdx|txt|rst|adoc|org|html)$|(?:^|/)\.?beads/|(?:^|/)(?:plan|design|proposal"
+    r"|roadmap|spec|todo)[\w.-]*\.(?:md|txt|mdx|rst|adoc)$"
     r"|[-_.]plan\.(?:md|txt|mdx)$",
+    re.IGNORECASE,
+)
+_ASKED: Final = re.compile(
+    r"^\W*(?:(?:please|can you|could you|also|and|ok|so)\b[, ]*)*(?:explain|describe|summari[sz]e"
+    r"|review|audit|what|where|which|why|show|list|find|tell|compare)\b",
+    re.IGNORECASE,
+)
+_TO_PLAN: Final = re.compile(
+    r"\b(?:plans?|planning|propose|proposal|brainstorm|break .{0,10}down|estimate|how (?:would"
+    r"|should))\b",
+    re.IGNORECASE,
+)
+_RUN_CHECKS: Final = re.compile(
+    r"^\W*(?:(?:please|can you|now|ok|then|and)\b[, ]*)*(?:re-?)?run\b.{0,40}\b(?:tests?"
+    r"|lint\w*|suite"
+    r"|checks?|build|type ?checks?|ci)\b[^.\n]{0,40}$",
     re.IGNORECASE,
 )
 _PLAN_TOOLS: Final = frozenset({"exitplanmode", "exit_plan_mode", "enterplanmode"})
@@ -109,7 +134,7 @@ def find_action(view: RoundView, speech: Sequence[Speech], files: Sequence[FileC
         if all(_PLAN_FILE.search(f.path) for f in files):
             return "plan"
         return _of_change(request, speech)
-    if _planned(view) or (_PLAN.search(request[:_HEAD]) and not _acted(view)):
+    if _planned(view) or (_wants_a_plan(request[:_HEAD]) and not _acted(view)):
         return "plan"
     if _acted(view):
         return "fix" if _EXPLICIT_FIX.search(request[:_HEAD]) else "implement"
@@ -118,6 +143,13 @@ def find_action(view: RoundView, speech: Sequence[Speech], files: Sequence[FileC
     if _EXPLICIT_FIX.search(request[:_HEAD]):
         return "fix"
     return "implement" if _IMPERATIVE.search(request[:_HEAD]) else "review"
+
+
+def _wants_a_plan(head: str) -> bool:
+    """Whether a request is for a plan; who asks what a design is wants none."""
+    if not _PLAN.search(head):
+        return False
+    return _ASKED.match(head) is None or _TO_PLAN.search(head) is not None
 
 
 def _request(view: RoundView, speech: Sequence[Speech]) -> str:
@@ -169,6 +201,8 @@ def _weigh(text: str) -> tuple[int, int]:
 
 def _asks(request: str) -> bool:
     head = request.strip()[:_HEAD]
+    if _RUN_CHECKS.match(head):
+        return True
     if _IMPERATIVE.search(head) and not head.endswith("?"):
         return False
     return "?" in head or "？" in head or _REVIEW.search(head) is not None

@@ -18,6 +18,15 @@ WITH_CHANGES = [
     ("rename fetch to load", "implement"),
     ("修复登录失败的问题", "fix"),
     ("添加导出功能", "implement"),
+    ("TypeError: cannot read properties of undefined", "fix"),
+    ("tests are red on main", "fix"),
+    ("the button does nothing when I click it", "fix"),
+    ("make the linter happy", "fix"),
+    ("get rid of the deprecation warnings", "fix"),
+    ("The date is shown in UTC instead of local time", "fix"),
+    ("translate the readme to German", "implement"),
+    ("make the retry count configurable", "implement"),
+    ("port the errors module to the new API", "implement"),
 ]
 WITHOUT_CHANGES = [
     ("can you have a look at these comments?", "review"),
@@ -25,6 +34,11 @@ WITHOUT_CHANGES = [
     ("does it read the tide store?", "review"),
     ("please propose an implementation plan", "plan"),
     ("为什么会失败？", "review"),
+    ("explain the architecture of the worker", "review"),
+    ("review the design of the cache", "review"),
+    ("run the tests", "review"),
+    ("how would you implement offline mode?", "plan"),
+    ("format the code", "implement"),
 ]
 
 
@@ -46,6 +60,14 @@ def test_a_round_that_only_writes_plans_plans(script) -> None:
     )
 
     assert script.done().extract().action == "plan"
+
+
+def test_a_spec_that_is_a_test_is_no_plan(script) -> None:
+    script.user("add a spec for the user").call(
+        "Write", {"file_path": "spec/user_spec.rb", "content": "x"}, "File created successfully"
+    )
+
+    assert script.done().extract().action == "implement"
 
 
 def test_creating_tickets_is_planning(script) -> None:

@@ -154,7 +154,7 @@ def test_text_that_tools_show_is_not_said(script) -> None:
     assert script.done().refs() == {}
 
 
-SAID = [
+PASSAGES = [
     ("请看https://acme.io/x。谢谢", {"url": ["https://acme.io/x"]}),
     ("（https://acme.io/x）", {"url": ["https://acme.io/x"]}),
     ("regression since 1a2b3c4", {"commit": ["1a2b3c4"]}),
@@ -178,7 +178,7 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("text", "refs"), SAID)
+@pytest.mark.parametrize(("text", "refs"), PASSAGES)
 def test_what_is_said_is_referred_to_whole(script, text, refs) -> None:
     assert script.user(text).done().refs() == refs
 
