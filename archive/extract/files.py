@@ -57,7 +57,7 @@ class _Booking:
                 self._tool(moment)
             else:
                 self._message(moment)
-        if self._view.result.startswith("diff --git "):
+        if self._view.result.lstrip().startswith("diff --git "):
             self._submitted = self._view.result
         self._correct()
 

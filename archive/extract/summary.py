@@ -29,6 +29,7 @@ _MERE_OPENING: Final = re.compile(
     r"|i[’']ve successfully)\b",
     re.IGNORECASE,
 )
+_DIFFED: Final = re.compile(r"^diff --git a/(\S{1,300}) b/", re.MULTILINE)
 _ONLY_CODE: Final = re.compile(r"`[^`\n]+`")
 _REQUEST: Final = re.compile(r"^(?:user_query|\[\[ ## \w+ ## \]\])\s*", re.MULTILINE)
 _GAVE_UP: Final = Hinted(
@@ -77,7 +78,10 @@ def _task_text(view: RoundView, speech: Sequence[Speech]) -> str:
 def _result_text(view: RoundView, speech: Sequence[Speech], outcome: Outcome) -> str:
     if outcome == "failed" and view.error:
         return f"failed: {view.error}"
-    if view.result and not view.result.startswith("diff --git "):
+    if names := _DIFFED.findall(view.result[:200_000]) if "diff --git " in view.result else ():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return f"Changed {names[0]}{more}"
+    if view.result:
         return view.result
     return next((s.text for s in reversed(speech) if s.role == "assistant"), view.error)
 
@@ -91,7 +95,8 @@ def _first_line(text: str) -> str:
             continue
         plain = unmarked(line)
         bare = line.strip(" -*+\t0123456789.)")
-        if fenced or not plain or plain.startswith("<") or _ONLY_CODE.fullmatch(bare):
+        shown = fenced or line.lstrip().startswith(("|", "![", "<"))
+        if shown or not plain or plain.startswith("<") or _ONLY_CODE.fullmatch(bare):
             continue
         for sentence in map(one_line, split_sentences(plain)):
             if not sentence or _EMPTY_OPENING.match(sentence):

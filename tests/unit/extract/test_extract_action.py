@@ -137,3 +137,23 @@ def test_a_round_without_words_still_has_a_summary(script) -> None:
 
     assert found.outcome == "unfinished"
     assert found.summary == "0 messages, 0 tool calls (unfinished)"
+
+
+def test_a_result_that_is_a_diff_is_summed_up_by_its_files(script) -> None:
+    diff = (
+        "\ndiff --git a/src/a.py b/src/a.py\n--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-x\n+y\n"
+    )
+
+    assert script.done(diff, task="Round the number").extract().summary == (
+        "Round the number: Changed src/a.py"
+    )
+
+
+def test_a_table_is_no_line_to_sum_up_with(script) -> None:
+    script.assistant(
+        "| # | Status |\n|---|---|\n| 1 | open |\n\nThe only open point was the slice."
+    )
+
+    found = script.event("task.completed", {"task": "Address it"}).extract()
+
+    assert found.summary == "Address it: The only open point was the slice."
