@@ -42,8 +42,8 @@ ENGLISH: Final[tuple[Cue, ...]] = (
          r"|by design"
          r"|for now|as a rule|under no circumstances|decision:|final answer:)\b"),
     cue("decision", "en", "user", "any",
-         "decided|chose|agreed|settled|opted|prefer|want|keep|will use|will go|with|leave"
-         "|use |we'll use|we’ll use|only|option",
+         "decided|chose|agreed|settled|opted|prefer|want|keep|will use|will go|go with|going with"
+         "|stick with|stay with|leave| over |, not |we'll use|we’ll use|only|option",
          r"\b(?:we|i)(?:[’']ve| have)? (?:decided|chose|chosen|agreed|settled|opted|prefer"
          r"|want to keep|will keep|[’']ll keep|want (?:full|only|no)|will (?:use|go))\b|\b(?:go"
          r"|going|stick|stay) with\b|\bkeep (?:it|the|using|only|both|all)\b"
@@ -77,7 +77,8 @@ ENGLISH: Final[tuple[Cue, ...]] = (
          r"|\bwe (?:always|only|never) \w+"),
     # What is so by construction: whoever says it.
     cue("decision", "en", "any", "any",
-         "has one|has many|has more|has exactly|has at most|has zero|belongs|owns |contains |maps "
+         "has one|has many|has more|has exactly|has at most|has zero|belongs to|owns |contains one"
+         "|contains many|contains more|contains exactly|contains at most|contains zero|maps to"
          "|constraint|foreign key|primary key|data model:|per ",
          r"\b(?:each|every|an?|one) \w+ (?:has|belongs to|owns|contains|maps to) (?:exactly "
          r"|at most "
@@ -140,8 +141,10 @@ ENGLISH: Final[tuple[Cue, ...]] = (
          r"\bno longer needs?\b|\bdo(?:es)?n[’']?t need\b|\bneeded to be\b|\bif you (?:want"
          r"|would)\b|\bjust needs? to be\b"),
     cue("todo", "en", "assistant", "final",
-         "open |follow|not |remain|left|leav|limitation|known|next step|future|to be |later"
-         "|separate|temporary|short-term|workaround|stopgap|yet|currently|n't|n’t",
+         "open question|open point|open issue|open item|follow|not implemented|not supported"
+         "|not covered|not handled|not wired|yet|currently|for now|remain|left to do|left undone"
+         "|limitation|known issue|next step|future|later|separate|workaround|stopgap"
+         "|temporary fix|short-term fix|to be done|to be decided|to be implemented",
          r"\bopen (?:question|point|issue|item)s?\b|\bfollow[- ]?ups?\b(?! (?:adjustment|change"
          r"|edit))|\bnot yet (?:\w+ )?(?:implemented|done|supported|covered|tested|handled|wired"
          r"|merged|available|complete)\b|\bremains? (?:to be|open|unresolved|untested|flaky"
@@ -162,8 +165,9 @@ ENGLISH: Final[tuple[Cue, ...]] = (
          r"\b(?:resolved|fixed|answered|closed|settled) (?:the|an|that|this)\b"
          r"|\bno (?:open|known|remaining)\b"),
     cue("todo", "en", "assistant", "final",
-         "unable|not able|could|did not|didn|haven|caveat|limitation|roll|revert|would require"
-         "|not |pre-existing|manually",
+         "unable|not able|could not|couldn|did not|didn|have not|haven|caveat|limitation|rollback"
+         "|roll back|to revert|would require|not tested|not verified|not run|not been|not covered"
+         "|pre-existing|manually",
          r"\b(?:I|we) (?:was|were|am|are) (?:unable|not able) to\b|\bI (?:could not|couldn[’']?t"
          r"|did not|didn[’']?t) (?:run|test|verify|find(?! any)|implement|complete|fix|reproduce"
          r"|finish|update)\b|\bI (?:have not|haven[’']?t) (?:yet )?(?:run|tested|verified|updated"
@@ -174,7 +178,7 @@ ENGLISH: Final[tuple[Cue, ...]] = (
          r"|are|was|were|and) pre-existing\b|\bpre-existing (?:issue|failure|problem|bug|error)"
          r"|\bnot covered by\b|\bmanually (?:verify|test|check|run|update)\b"),
     cue("todo", "en", "user", "any",
-         "ll |later|next time|follow|another pr|separate pr",
+         "ll handle|ll take|later|next time|follow|another pr|separate pr",
          r"\bI[’']?ll (?:follow up|do (?:it|that|this) later|handle|take care)\b|\b(?:later"
          r"|next time|in a follow[- ]?up|another PR|separate PR)\b.{0,60}\b(?:we|I|let[’']?s)\b"
          r"|\b(?:we|I|let[’']?s)\b.{0,60}\b(?:later|in a follow[- ]?up|another PR|separate PR)\b"),
