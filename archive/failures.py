@@ -56,14 +56,15 @@ class ArchiveFailure(TransientError):
 class UnsafePath(CorruptionError):
     """Something that isn't a plain folder or file stands where the archive keeps one.
 
-    A symbolic link could lead reads and writes out of the archive, so none is followed.
+    A symbolic link could lead reads and writes out of the archive, so none is followed. `detail`
+    says what it is.
     """
 
     reason: FailureReason = "permission"
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"{path} is a symbolic link or no folder; the archive follows neither")
-        self.path = path
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(f"{path}: {detail}")
+        self.path, self.detail = path, detail
 
 
 class ArchiveMissing(NotFoundError):

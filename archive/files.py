@@ -23,6 +23,9 @@ _PAGE: Final = 1 << 16
 _RECORD_END: Final = b"\n}\n"
 """How each of our files ends: no line before it is a brace alone."""
 
+LINK: Final = "it is a symbolic link; the archive follows none"
+NO_FOLDER: Final = "a symbolic link or a file stands where a folder belongs"
+
 _NO_LINK: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 _NO_HARD_LINKS: Final = frozenset(
     {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
@@ -100,7 +103,7 @@ class Folder:
             return None
         except OSError as exc:
             if exc.errno in _NO_LINK:
-                raise UnsafePath(self._join(name)) from exc
+                raise UnsafePath(self._join(name), NO_FOLDER) from exc
             raise ArchiveFailure("open", self._join(name), exc) from exc
         return Folder(self._disk, handle, self._join(name), self._modes)
 
@@ -138,13 +141,13 @@ class Folder:
             return None
         except OSError as exc:
             if exc.errno in _NO_LINK:
-                raise UnsafePath(self._join(name)) from exc
+                raise UnsafePath(self._join(name), LINK) from exc
             raise ArchiveFailure("open", self._join(name), exc) from exc
         try:
             data = self._disk.read(handle, _PAGE)
             return data if data.endswith(_RECORD_END) else self._read_on(handle, name, data)
         except IsADirectoryError as exc:
-            raise UnsafePath(self._join(name)) from exc
+            raise UnsafePath(self._join(name), "it is a folder where a file belongs") from exc
         except OSError as exc:
             raise ArchiveFailure("read", self._join(name), exc) from exc
         finally:
@@ -159,6 +162,8 @@ class Folder:
 
     def _read_on(self, handle: int, name: str, data: bytes) -> bytes:
         """The whole file, of which `data` was read: a network volume may give less than asked."""
+        if not data and self._disk.handle_facts(handle).kind != "file":
+            raise RoundDamaged(self._join(name), "it is no plain file")
         pages = [data]
         while page := self._disk.read(handle, _PAGE):
             pages.append(page)

@@ -228,7 +228,7 @@ def damage_reason(data: bytes, detail: str) -> str:
         return "the file is empty"
     if not data.strip(b"\0"):
         return "the file holds only NUL bytes"
-    if not data.rstrip().endswith(b"}"):
+    if data.lstrip().startswith(b"{") and not data.rstrip(b"\0 \t\r\n").endswith(b"}"):
         return "the file is cut off"
     return f"not a round record: {detail}"
 

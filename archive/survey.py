@@ -20,7 +20,7 @@ from streams.keys import check_tenant
 
 from .disk import FileFacts
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, UnsafePath
-from .files import Folder
+from .files import LINK, Folder
 from .layout import round_files, round_name, round_number, round_numbers, stream_dir
 from .record import RoundRecord
 from .record_json import Tombstone, stored_from_bytes
@@ -84,13 +84,13 @@ class Problem:
 Report = Callable[[Problem], None]
 
 
-def problem(error: RecordDamaged | UnsafePath | ArchiveFailure) -> Problem:
+def problem(error: RoundDamaged | UnsafePath | ArchiveFailure) -> Problem:
     """`error` as a fact to report."""
-    if isinstance(error, RoundDamaged):
-        return Problem(error.path, "damaged", error.detail)
+    if isinstance(error, UnsafePath):
+        return Problem(error.path, "unsafe", error.detail)
     if isinstance(error, ArchiveFailure):
         return Problem(error.path, error.reason, str(error))
-    return Problem(getattr(error, "path", ""), "unsafe", str(error))
+    return Problem(error.path, "damaged", error.detail)
 
 
 def retry_stale(action: Callable[[], _T]) -> _T:
@@ -311,8 +311,11 @@ class Survey:
     ) -> Iterator[str]:
         for name, kind in sorted(kinds.items()):
             path = "/".join((self.volume.path, *above, name))
-            if kind == "link" or not _is_text(name):
-                report(problem(UnsafePath(path.encode(errors="backslashreplace").decode())))
+            if not _is_text(name):
+                shown = path.encode(errors="backslashreplace").decode()
+                report(Problem(shown, "unsafe", "its name is no UTF-8 text"))
+            elif kind == "link":
+                report(Problem(path, "unsafe", LINK))
             elif kind == "folder" and not name.startswith("."):
                 yield name
 

@@ -44,8 +44,6 @@ class Volume:
             return Folder(self._disk, self._disk.open_root(self.path), self.path, self._modes)
         except FileNotFoundError as exc:
             raise ArchiveMissing(self.path) from exc
-        except NotADirectoryError as exc:
-            raise UnsafePath(self.path) from exc
         except OSError as exc:
             raise ArchiveFailure("open", self.path, exc) from exc
 

@@ -215,7 +215,7 @@ def _report(error: BaseException, invocation: Invocation, *, as_json: bool) -> i
 def _words(error: BaseException, code: int, invocation: Invocation) -> tuple[str, str]:
     if isinstance(error, click.ClickException):
         return redact(error.format_message()), ""
-    message = redact(str(error)) or type(error).__name__
+    message = redact(_said_by(error)) or type(error).__name__
     if code != ExitCode.BUG:
         return message, hint_for(error)
     if invocation.verbosity:
@@ -224,6 +224,13 @@ def _words(error: BaseException, code: int, invocation: Invocation) -> tuple[str
         output.complain(redact("".join(traceback.format_exception(error))))
     hint = "This is a bug of ares-worker. Please report it with what -v shows."
     return f"{type(error).__name__}: {message}", hint
+
+
+def _said_by(error: BaseException) -> str:
+    """What an error says; the system's own without its number."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def _usage(error: click.UsageError) -> str:

@@ -164,7 +164,8 @@ def cache_folder() -> Path | None:
 
 def complain_of(trouble: Problem) -> None:
     """Name a file that is left out."""
-    output.complain(output.visible_line(f"left out: {trouble.path}: {trouble.detail}"))
+    where = "" if trouble.path in trouble.detail else f"{trouble.path}: "
+    output.complain(output.visible_line(f"left out: {where}{trouble.detail}"))
 
 
 class _Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -326,7 +327,71 @@ def test_an_export_that_fails_leaves_the_old_file(
     archive(a_round(1))
     assert recall("export", "-o", str(target)).code == 0
     assert json.loads(target.read_text())["round"] == 1
-    assert [path.name for path in tmp_path.glob(".rounds*")] == []
+    assert [path.name for path in tmp_path.glob(".*")] == []
+
+
+def test_an_export_goes_into_a_link_and_a_device_and_replaces_neither(
+    recall: Recall, archive: Callable[..., None], tmp_path: Path
+) -> None:
+    archive(a_round(1))
+    link, pipe = tmp_path / "link.jsonl", tmp_path / "pipe"
+    link.symlink_to("real.jsonl")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    assert recall("export", "-o", str(link)).code == 0
+    assert recall("export", "-o", str(pipe)).code == 0
+
+    assert link.is_symlink()
+    assert pipe.is_fifo()
+    assert os.read(reader, 1 << 16) == (tmp_path / "real.jsonl").read_bytes()
+    os.close(reader)
+
+
+def test_an_export_that_has_no_place_says_so(
+    recall: Recall, archive: Callable[..., None], tmp_path: Path
+) -> None:
+    archive(a_round(1))
+    (tmp_path / "file").touch()
+    for place, why in (("missing", "No such file or directory"), ("file", "Not a directory")):
+        done = recall("export", "-o", str(tmp_path / place / "rounds.jsonl"))
+        assert done.code == 2
+        assert f"can't write {tmp_path}/{place}/rounds.jsonl: {why}" in done.err
+    full = recall("export", "-o", "/dev/full")
+    assert (full.code, "can't write /dev/full: No space" in full.err) == (73, True)
+
+
+def test_what_stands_in_a_rounds_place_is_called_what_it_is(
+    recall: Recall, archive: Callable[..., None], folder: Path
+) -> None:
+    archive(a_round(1))
+    place = folder / "default/s"
+    (place / "round_2.json").symlink_to("round_1.json")
+    (place / "round_3.json").mkdir()
+    os.mkfifo(place / "round_4.json")
+    (place / "round_5.json").write_text("[]")
+    (place / "round_6.json").write_text('{"round": 6')
+    (place / "round_7.json").write_bytes((place / "round_1.json").read_bytes() + bytes(9))
+
+    for options in ((), ("--no-index",)):
+        said = recall("list", *options).err.splitlines()
+        left_out = dict(line.removeprefix("left out: ").split(": ", 1) for line in said)
+        told = {path.rpartition("/")[2]: why for path, why in left_out.items()}
+        assert told == {
+            "round_2.json": "it is a symbolic link; the archive follows none",
+            "round_3.json": "it is a folder where a file belongs",
+            "round_4.json": "it is no plain file",
+            "round_5.json": "not a round record: Expected `object`, got `array`",
+            "round_6.json": "the file is cut off",
+            "round_7.json": told["round_7.json"],
+        }
+        assert told["round_7.json"].startswith("not a round record: JSON is malformed: trailing")
+
+
+def test_an_archive_that_is_no_folder_cannot_be_reached(recall: Recall, folder: Path) -> None:
+    folder.write_text("")
+    done = recall("list")
+    assert (done.code, done.err) == (69, f"ares-worker: open {folder}: Not a directory\n")
 
 
 def test_what_matched_is_marked_where_colour_is_wanted(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from streams.errors import UsageError
 from worker import output
 from worker.cli_classes import AresCommand, json_option
 from worker.exit_codes import ExitCode
@@ -16,6 +19,7 @@ from worker.invocation import Invocation, pass_invocation
 from worker.recall_options import filter_options
 
 _WIDEST_PLOT: Final = 120
+_NO_SUCH_PLACE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
 
 
 @click.command("timeline", cls=AresCommand)
@@ -107,11 +111,22 @@ def export(invocation: Invocation, /, form: str, target: Path | None, **asked: A
 
 
 def _write_file(target: Path, pieces: Iterable[str]) -> None:
-    """All of `pieces` or no file at all."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    """All of `pieces` or no file at all; straight into what is no plain file, as /dev/stdout."""
+    is_special = target.exists() and not target.is_file()
+    # A link stays one, and its target gets the rounds.
+    target = target if is_special else Path(os.path.realpath(target))
+    draft = target if is_special else target.with_name(f".{os.getpid()}.ares-worker")
     try:
         with draft.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.writelines(pieces)
-        draft.replace(target)
+        if draft != target:
+            draft.replace(target)
+    except OSError as exc:
+        message = f"can't write {target}: {exc.strerror}"
+        if exc.errno in _NO_SUCH_PLACE:
+            raise UsageError(message) from exc
+        raise OSError(exc.errno, message) from exc
     finally:
-        draft.unlink(missing_ok=True)
+        if draft != target:
+            with suppress(OSError):
+                draft.unlink()
