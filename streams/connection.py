@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -65,6 +66,8 @@ def open_client(url: str, options: ConnectionOptions | None = None) -> Client:
         if scheme in CLUSTER_SCHEMES:
             return _cluster_client(url, options)
         return _sentinel_client(url, options)
+    except UsageError:
+        raise
     except ValueError as exc:
         raise UsageError(f"the {scheme}:// URL of Redis can't be read") from exc
 
@@ -191,4 +194,10 @@ def _tls(options: ConnectionOptions) -> dict[str, str]:
         "ssl_certfile": options.tls_cert_file,
         "ssl_keyfile": options.tls_key_file,
     }
-    return {key: value for key, value in given.items() if value is not None}
+    files = {key: value for key, value in given.items() if value is not None}
+    for path in files.values():
+        try:
+            Path(path).open("rb").close()
+        except OSError as exc:
+            raise UsageError(f"can't read {path}, named for TLS: {exc.strerror}") from None
+    return files

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-from typing import Any
+from typing import Any, Final
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.sentinel import MasterNotFoundError, SentinelConnectionPool
@@ -19,6 +19,15 @@ from .errors import AresError, StoreUnavailable
 from .failures import translate
 
 
+class TlsFailed(StoreUnavailable):
+    """The server and this process can't agree on TLS."""
+
+    hint: Final = (
+        "redis.tls_ca names the CA that signed the server's certificate, "
+        "redis.tls_cert and redis.tls_key are the client's."
+    )
+
+
 def unreachable(exc: Exception, client: Redis | RedisCluster) -> AresError:
     """The project's error for a connection of `client` that could not be made."""
     if isinstance(exc, RedisClusterException) and isinstance(exc.__cause__, Exception):
@@ -26,8 +35,8 @@ def unreachable(exc: Exception, client: Redis | RedisCluster) -> AresError:
     failure = translate(exc)
     if type(failure) is not StoreUnavailable or failure.kind in ("loading", "read_only"):
         return failure
-    where = server_of(client)
-    return StoreUnavailable(f"can't connect to {where}: {_why(exc)}", kind=failure.kind)
+    family = TlsFailed if isinstance(_system_error(exc), ssl.SSLError) else StoreUnavailable
+    return family(f"can't connect to {server_of(client)}: {_why(exc)}", kind=failure.kind)
 
 
 def server_of(client: Redis | RedisCluster) -> str:
@@ -53,11 +62,13 @@ def _why(exc: BaseException) -> str:
         return "no answer in time"
     system = _system_error(exc)
     if isinstance(system, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {system.verify_message}"
+        return f"its certificate is refused: {system.verify_message.rstrip('.')}"
     if isinstance(system, ssl.SSLError):
         return f"TLS fails: {(system.reason or str(system)).replace('_', ' ').lower()}"
     if isinstance(system, socket.gaierror):
         return str(system.strerror).lower()
+    if isinstance(system, ConnectionResetError):
+        return "it hung up: it may want TLS (rediss://), or a client certificate (redis.tls_cert)"
     if system is not None and system.errno:
         return os.strerror(system.errno).lower()
     return str(system or exc).rstrip(". ") or type(exc).__name__

@@ -16,6 +16,12 @@ CLUSTER_SCHEMES: Final = ("redis+cluster", "rediss+cluster")
 SENTINEL_SCHEMES: Final = ("redis+sentinel", "rediss+sentinel")
 
 _PLAIN_OPTIONS: Final = frozenset({"db", "username", "password", "client_name"})
+_TLS_OPTIONS: Final = frozenset(
+    {
+        *("ssl_cert_reqs", "ssl_check_hostname", "ssl_ca_certs", "ssl_ca_path"),
+        *("ssl_certfile", "ssl_keyfile", "ssl_password"),
+    }
+)
 _SENTINEL_OPTIONS: Final = frozenset({"sentinel_username", "sentinel_password"})
 _ENCODE: Final = "in a user or password write / as %2F, ? as %3F, # as %23, @ as %40, % as %25"
 
@@ -80,18 +86,23 @@ def _check_path(scheme: str, path: str) -> None:
 
 
 def _check_options(scheme: str, split: SplitResult) -> None:
-    known = _PLAIN_OPTIONS if scheme in PLAIN_SCHEMES else frozenset()
-    if scheme in SENTINEL_SCHEMES:
-        known = _SENTINEL_OPTIONS
+    known = _known_options(scheme)
     for name, values in parse_qs(split.query, keep_blank_values=True).items():
-        if name == "db" and name in known and not _is_number(values[0]):
+        if name not in known:
+            # A name is no secret, unless it is the end of a password that holds a question mark.
+            shown = f" {name}" if name.isidentifier() and "@" not in split.query else " in it"
+            allowed = f"; known are {', '.join(sorted(known))}" if known else ""
+            raise UsageError(f"a {scheme}:// URL has no option{shown}{allowed}")
+        if name == "db" and not _is_number(values[0]):
             raise UsageError("db in the query of the Redis URL is no number")
-        if name in known or (scheme == "rediss" and name.startswith("ssl_")):
-            continue
-        # A name is no secret, unless it is the end of a password that holds a question mark.
-        shown = f" ({name})" if name.isidentifier() and "@" not in split.query else ""
-        allowed = f"; known are {', '.join(sorted(known))}" if known else ""
-        raise UsageError(f"a {scheme}:// URL can't have that option{shown}{allowed}")
+        if name == "ssl_cert_reqs" and values[0] not in ("none", "optional", "required"):
+            raise UsageError("ssl_cert_reqs in the Redis URL is none, optional or required")
+
+
+def _known_options(scheme: str) -> frozenset[str]:
+    if scheme in PLAIN_SCHEMES:
+        return _PLAIN_OPTIONS | _TLS_OPTIONS if scheme == "rediss" else _PLAIN_OPTIONS
+    return _SENTINEL_OPTIONS if scheme in SENTINEL_SCHEMES else frozenset()
 
 
 def _is_number(text: str) -> bool:

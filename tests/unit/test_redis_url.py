@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.connection import open_client
+from streams.connection import ConnectionOptions, open_client
 from streams.errors import UsageError
 from streams.redis_url import check_url
 
@@ -41,14 +41,17 @@ async def test_every_kind_of_url_is_taken(url: str):
         ("redis://[::1", "the host"),
         ("redis://redis:6379/main", "number of a database"),
         ("redis://redis:6379?db=x", "db in the query"),
-        ("redis://redis?retry_on_timeout=1", "can't have that option (retry_on_timeout)"),
-        ("redis://redis?ssl_cert_reqs=none", "can't have that option (ssl_cert_reqs)"),
+        ("redis://redis?retry_on_timeout=1", "no option retry_on_timeout"),
+        ("redis://redis?ssl_cert_reqs=none", "no option ssl_cert_reqs"),
+        ("rediss://redis?ssl_cert_reqs=no", "none, optional or required"),
+        ("rediss://redis?ssl_nonsense=1", "no option ssl_nonsense"),
+        ("redis://redis?canary=1@x", "no option in it"),
         ("unix://run/redis.sock", "three slashes"),
         ("unix://", "names a socket"),
         ("redis+cluster://", "names no host"),
         ("redis+cluster://a,,b", "names no host"),
         ("redis+cluster://a/1", "database 0 alone"),
-        ("redis+cluster://a?protocol=3", "can't have that option (protocol)"),
+        ("redis+cluster://a?protocol=3", "no option protocol"),
         ("redis+sentinel://a:26379", "/<name of the master>"),
         ("redis+sentinel://a/main/x", "number of a database"),
     ],
@@ -69,3 +72,10 @@ def test_an_unescaped_password_is_refused_and_never_repeated(scheme: str, charac
     assert "canary" not in str(refused.value)
     assert "yranac" not in str(refused.value)
     assert "write / as %2F" in str(refused.value)
+
+
+def test_a_missing_file_of_tls_is_named_before_anything_is_connected():
+    options = ConnectionOptions(tls_ca_file="/no/ca.crt")
+
+    with pytest.raises(UsageError, match=r"can't read /no/ca\.crt, named for TLS: No such file"):
+        open_client("rediss://redis:6380", options)

@@ -11,6 +11,7 @@ from streams.errors import AresError, StoreAccessDenied, UsageError
 from streams.overview import Overview
 from streams.redis_store import RedisEventStore
 from streams.wire import Reply, Wire
+from worker.exit_codes import hint_for
 from worker.settings.model import Settings
 from worker.shared_facts import archivers_group
 
@@ -40,11 +41,16 @@ async def redis_findings(settings: Settings) -> AsyncIterator[Finding]:
         todo = "correct user and password; the user needs +ping and what tenant.*.rights names"
         yield fail("redis.connection", str(exc), todo)
     except AresError as exc:
-        todo = "check address and TLS: redis-cli -u URL PING"
-        yield fail("redis.connection", str(exc), todo)
+        yield fail("redis.connection", str(exc), _what_to_do(exc))
     except TimeoutError:
         todo = "look at the server's load (redis-cli --latency, SLOWLOG GET)"
         yield fail("redis.connection", f"not done within {_DEADLINE_S:g} s", todo)
+
+
+def _what_to_do(exc: AresError) -> str:
+    if getattr(exc, "kind", "") == "connection" and not hasattr(exc, "hint"):
+        return "start it, or correct its address: redis-cli -u URL PING; NetworkPolicy, firewall"
+    return hint_for(exc)
 
 
 async def _open(settings: Settings, tenant: str) -> RedisEventStore:

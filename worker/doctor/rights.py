@@ -17,6 +17,7 @@ from streams.wire import Command, Reply
 from .findings import Finding, fail, ok
 
 _PROBE: Final = "ares-doctor"
+_FIRST: Final = "+multi +exec +discard +watch"
 _CONTAINERS: Final = ("xgroup", "xinfo", "memory")
 
 
@@ -32,7 +33,7 @@ def judge_rights(tenant: str, keys: Keys, replies: Sequence[Reply]) -> Finding:
     pattern = keys.inbox.decode().removesuffix("inbox") + "*"
     grant = f"ACL SETUSER <user> ~{pattern}"
     if _refused(replies[1]):
-        return fail(check, "the user may not run MULTI", f"{grant} +multi +exec +discard +watch")
+        return fail(check, "the user may not run MULTI", f"{grant} {_FIRST}; then doctor again")
     refused = [
         command
         for command, reply in zip(rights_probe(keys), replies, strict=True)
