@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from .linediff import changed_lines
+
 _MAX_DEPTH: Final = 40  # folders around a file that are told from it
 
 
@@ -23,18 +25,24 @@ class Entry:
     last_index: int = 0
     edits: dict[tuple[str, str], int] = field(default_factory=dict)
 
+    def count(self, added: int, removed: int) -> None:
+        """So many lines more."""
+        self.added += added
+        self.removed += removed
+
+    def take_back(self, old: str, new: str) -> None:
+        """A replacement is undone."""
+        self.edits[old, new] -= 1
+        if self.edits[old, new] == 0:
+            del self.edits[old, new]
+        added, removed = changed_lines(old, new)
+        self.count(-added, -removed)
+        self.changed = bool(self.edits or self.added or self.removed or self.uncounted)
+
 
 def is_same(before: str, after: str) -> bool:
     """Whether two contents differ at most in the line break at their end."""
     return before.rstrip("\n") == after.rstrip("\n")
-
-
-def take_edit(edits: dict[tuple[str, str], int], edit: tuple[str, str]) -> tuple[str, str]:
-    """Take one of equal edits out of the count of them."""
-    edits[edit] -= 1
-    if edits[edit] == 0:
-        del edits[edit]
-    return edit
 
 
 def folders_of(path: str) -> Iterator[str]:

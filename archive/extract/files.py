@@ -15,7 +15,7 @@ from .edit_results import opened_file, shows_window, was_done, window_lines
 from .edit_tools import apply_tool
 from .ledger import Ledger
 from .linediff import changed_lines
-from .patches import PatchedFile, read_blocks, read_unified
+from .patches import PatchedFile, read_blocks, read_loose, read_unified
 from .paths import Roots, join
 from .shell_code import apply_code
 from .shell_edits import apply_shell
@@ -23,7 +23,7 @@ from .text import shorten, unmarked
 from .tool_run import ToolRun
 from .view import Message, RoundView
 
-_APPLIED: Final = re.compile(r"^Applied edit to (.+)$", re.MULTILINE)
+_APPLIED: Final = re.compile(r"^(?:> )?Applied edit to (.+)$", re.MULTILINE)
 _RANGE_EDIT: Final = re.compile(
     r"\Aedit(?: (\d{1,9}):(\d{1,9}))?[ \t]*\n(.*?)\n?end_of_edit", re.DOTALL
 )
@@ -106,6 +106,11 @@ class _Booking:
         if message.role == "assistant" and ("SEARCH" in text or "ORIGINAL" in text):
             for block in read_blocks(text):
                 self._proposed.setdefault(block.path, []).append(block)
+        elif message.role == "assistant" and "\n+++ " in text and "```diff" in text:
+            for block in read_loose(text):
+                self._proposed.setdefault(block.path, []).append(block)
+        if "failed to match" in text:
+            self._proposed.clear()  # they are proposed again
         if "pplied edit to" not in text:
             return
         for path in dict.fromkeys(p.strip() for p in _APPLIED.findall(text)):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from .balance import Entry, folders_of, is_same, take_edit
+from .balance import Entry, folders_of, is_same
 from .contents import MAX_CHARACTERS, Contents
 from .linediff import changed_lines
 from .paths import is_scratch
@@ -26,7 +26,9 @@ class Ledger:
         self._within: dict[str, dict[str, None]] = {}
         self._contents = Contents()
         self._moves = _MAX_MOVES
-        self._stash: dict[str, Entry] = {}
+        self._shelves: dict[str, dict[str, Entry]] = {}
+        self.emptied: dict[str, None] = {}
+        """Folders removed or renamed of which no file is known."""
         self._backups: dict[str, tuple[str, Entry | None]] = {}
 
     def is_scratch(self, path: str) -> bool:
@@ -59,10 +61,10 @@ class Ledger:
         if content is None:
             entry.uncounted = True
         elif before is not None and entry.exists:
-            self._count(entry, *changed_lines(before, content))
+            entry.count(*changed_lines(before, content))
         else:
             entry.uncounted = entry.uncounted or entry.existed is True
-            self._count(entry, count_lines(content), 0)
+            entry.count(count_lines(content), 0)
         entry.exists = True
         self._contents.put(path, content)
 
@@ -75,7 +77,7 @@ class Ledger:
             if content is None:
                 entry.uncounted = True
             else:
-                self._count(entry, count_lines(content), 0)
+                entry.count(count_lines(content), 0)
         known = None if before is None or content is None else before + content
         self._contents.put(path, known)
 
@@ -89,12 +91,10 @@ class Ledger:
         entry = self._touch(path, index, existed=True)
         added, removed = changed_lines(old, new)
         if (new, old) in entry.edits:
-            take_edit(entry.edits, (new, old))
-            entry.added, entry.removed = entry.added - removed, entry.removed - added
-            entry.changed = bool(entry.edits or entry.added or entry.removed or entry.uncounted)
+            entry.take_back(new, old)
         else:
             entry.edits[old, new] = entry.edits.get((old, new), 0) + 1
-            self._count(entry, added * times, removed * times)
+            entry.count(added * times, removed * times)
         if before is not None:
             fits = len(before) + times * len(new) <= MAX_CHARACTERS
             after = before.replace(old, new, -1 if times > 1 else 1) if fits else None
@@ -105,13 +105,15 @@ class Ledger:
         if self.is_scratch(path):
             return
         entry = self._touch(path, index, existed=True)
-        self._count(entry, added, removed)
+        entry.count(added, removed)
         entry.uncounted = entry.uncounted or not sure
         self._contents.put(path, None)
 
     def delete(self, path: str, index: int) -> None:
         """The file is gone; a path that ends with "/" is a folder with all that was made in it."""
         name = path.rstrip("/")
+        if name != path and name not in self._within and not self.is_scratch(path):
+            self.emptied[name] = None
         for inner in self._within.pop(name, ()):
             if (entry := self.entries[inner]).exists:
                 self._remove(inner, entry, index)
@@ -131,12 +133,14 @@ class Ledger:
             return
         known = self.content(source)
         old = self.entries.get(source)
+        if old is None and "." not in source.rsplit("/", 1)[-1]:
+            self.emptied[source] = None  # perhaps a folder
         added = old.added if old is not None else 0
         self.delete(source, index)
         if not self.is_scratch(target):
             entry = self._touch(target, index)
             entry.exists = True
-            self._count(entry, added, 0)
+            entry.count(added, 0)
         self._contents.put(target, known)
 
     def copy(self, source: str, target: str, index: int) -> None:
@@ -180,26 +184,33 @@ class Ledger:
             self.entries[path].settled = True
         self._unsettled, self._tracked = {}, {}
 
-    def stash(self) -> None:
-        """Uncommitted changes were put aside."""
-        self._stash = {path: self.entries[path] for path in self._tracked}
-        self.restore_all()
+    def shelve(self, name: str = "") -> None:
+        """Uncommitted changes were put aside, into the stash or into the file of this name."""
+        self._shelves[name] = {path: replace(self.entries[path]) for path in self._tracked}
 
-    def unstash(self) -> None:
-        """They are back."""
-        self.entries.update(self._stash)
-        self._unsettled.update(dict.fromkeys(self._stash))
-        self._tracked.update(dict.fromkeys(self._stash))
-        self._stash = {}
+    def unshelve(self, name: str = "") -> bool:
+        """They are back, if there were any."""
+        entries = self._shelves.pop(name, None)
+        if entries is None:
+            return False
+        self.entries.update(entries)
+        self._unsettled.update(dict.fromkeys(entries))
+        self._tracked.update(dict.fromkeys(entries))
+        return True
+
+    def forget(self, path: str) -> None:
+        """A path taken for a file turned out to be a folder."""
+        entry = self.entries.get(path)
+        if entry is not None and path not in self._within:
+            del self.entries[path]
+            self._tracked.pop(path, None)
+            self._unsettled.pop(path, None)
 
     def undo(self, path: str) -> None:
         """The last replacement in the file was taken back."""
         entry = self.entries.get(path)
         if entry is not None and entry.edits:
-            old, new = take_edit(entry.edits, next(reversed(entry.edits)))
-            added, removed = changed_lines(old, new)
-            entry.added, entry.removed = entry.added - added, entry.removed - removed
-            entry.changed = bool(entry.edits) or entry.added > 0 or entry.removed > 0
+            entry.take_back(*next(reversed(entry.edits)))
 
     def changed(self) -> dict[str, Entry]:
         """The files whose content differs because of the round."""
@@ -235,7 +246,3 @@ class Ledger:
         entry.exists, entry.changed, entry.last_index = False, True, index
         entry.added, entry.edits = 0, {}
         self._contents.put(path, None)
-
-    def _count(self, entry: Entry, added: int, removed: int) -> None:
-        entry.added += added
-        entry.removed += removed

@@ -67,6 +67,25 @@ def read_blocks(text: str) -> Iterator[PatchedFile]:
         at = end + 1
 
 
+def read_loose(text: str) -> Iterator[PatchedFile]:
+    """Diffs in fences whose hunks say no line numbers, as models write them."""
+    path, added, removed = "", 0, 0
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        if line.startswith("+++ ") and at and lines[at - 1].startswith("--- "):
+            if path and (added or removed):
+                yield PatchedFile(path, "edit", added, removed)
+            path, added, removed = _name(line[4:]), 0, 0
+        elif line.startswith("```"):
+            if path and (added or removed):
+                yield PatchedFile(path, "edit", added, removed)
+            path, added, removed = "", 0, 0
+        elif path and line.startswith("+"):
+            added += 1
+        elif path and line.startswith("-") and not line.startswith("--- "):
+            removed += 1
+
+
 def _path_above(lines: list[str], at: int) -> str:
     for line in reversed(lines[max(0, at - 3) : at]):
         name = line.strip().strip("`*#:").strip()

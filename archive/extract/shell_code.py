@@ -22,6 +22,8 @@ def apply_patch(shell: Shell, call: Invocation) -> None:
         text = call.words[1]
     if not text:
         files = [w for w in call.words[1:] if not w.startswith("-") and w != "apply"]
+        if any(map(shell.ledger.unshelve, shell.paths(files))):
+            return
         known = (shell.ledger.content(p) for p in shell.paths(files))
         text = next((k for k in known if k), "")
     if shell.run.failed and "uccess" not in shell.run.output[:400]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from .commands import Invocation, names_any
 from .contents import MAX_CHARACTERS
+from .edit_results import was_done
 from .ledger import Ledger
 from .paths import Roots
 from .shell import parse_script
@@ -102,6 +103,9 @@ def _redirections(shell: Shell, call: Invocation) -> None:
         if redirect.operator not in _WRITES or redirect.target in ("", "-"):
             continue
         for path in shell.paths([redirect.target]):
+            if call.name == "git" and f"HEAD:{redirect.target}" in call.words:
+                shell.ledger.restore(path, shell.run.index)
+                continue
             content = _printed(shell, call)
             if redirect.operator in (">>", "&>>"):
                 shell.ledger.append(path, content, shell.run.index)
@@ -185,6 +189,24 @@ def _edit_by_script(shell: Shell, call: Invocation) -> None:
         shell.ledger.edit(path, 1, 1, shell.run.index, sure=False)
 
 
+def _edit_by_command(shell: Shell, call: Invocation) -> None:
+    """`str_replace_editor create PATH --file_text TEXT`: an edit tool that is a command."""
+    if len(call.words) < 3 or not was_done(shell.run):
+        return
+    given = {o.lstrip("-"): v for o, v in pairwise(call.words) if o.startswith("--")}
+    for path in shell.paths(call.words[2:3]):
+        if call.words[1] == "create":
+            shell.ledger.write(path, given.get("file_text", ""), shell.run.index, new=True)
+        elif call.words[1] == "str_replace":
+            old, new = given.get("old_str", ""), given.get("new_str", "")
+            shell.ledger.replace(path, old, new, shell.run.index)
+        elif call.words[1] == "insert":
+            lines = given.get("new_str", "").rstrip("\n").count("\n") + 1
+            shell.ledger.edit(path, lines, 0, shell.run.index)
+        elif call.words[1] == "undo_edit":
+            shell.ledger.undo(path)
+
+
 def _touch(shell: Shell, call: Invocation) -> None:
     for path in shell.paths(plain_words(call.words)):
         if path not in shell.ledger.entries:
@@ -201,6 +223,7 @@ def _download(shell: Shell, call: Invocation) -> None:
 _HANDLERS: Final[dict[str, Callable[[Shell, Invocation], None]]] = {
     "rm": _remove, "unlink": _remove, "trash": _remove, "mv": _move, "cp": _copy,
     "del": _remove, "erase": _remove, "move": _move, "ren": _move, "copy": _copy,
+    "str_replace_editor": _edit_by_command, "edit_anthropic": _edit_by_command,
     "ed": _edit_by_script, "ex": _edit_by_script, **POWERSHELL,
     "install": _copy, "touch": _touch, "truncate": _touch, "curl": _download, "wget": _download,
     "sed": edit_with_sed, "gsed": edit_with_sed, "perl": edit_with_perl, "awk": edit_with_perl,

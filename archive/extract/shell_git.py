@@ -12,7 +12,12 @@ from .shell_state import Shell, has_flag
 
 _GIT_REMOVED: Final = re.compile(r"^rm '([^'\n]+)'$", re.MULTILINE)
 _GIT_CLEANED: Final = re.compile(r"^Removing (.+)$", re.MULTILINE)
-_GIT_DELETED: Final = re.compile(r"^(?:D  | D )(.+)$|^ delete mode \d+ (.+)$", re.MULTILINE)
+_GIT_LISTED: Final = re.compile(
+    r"^(?:D  | D |D\t| delete mode \d{6} )(.+)$|^(?:R  |R\d{3}\t)(.+?)(?: -> |\t)(.+)$"
+    r"|^ rename (?:([^{\n]{0,400})\{(.{0,200}) => (.{0,200})\}(.{0,400})|(\S+) => (\S+)) \(\d+%\)$",
+    re.MULTILINE,
+)
+_LISTING: Final = frozenset({"status", "commit", "diff", "show", "log"})
 
 
 def edit_with_git(shell: Shell, call: Invocation) -> None:
@@ -36,8 +41,6 @@ def _git_command(shell: Shell, verb: str, words: list[str], call: Invocation) ->
             recursive = not listed and any(has_flag(w, "r") for w in words)
             for path in shell.paths(listed or plain):
                 ledger.delete(f"{path}/" if recursive else path, index)
-            if recursive:
-                _delete_listed(shell, plain)
     elif verb == "clean":
         for path in shell.paths(_GIT_CLEANED.findall(shell.run.output[:100_000])):
             ledger.delete(path, index)
@@ -49,21 +52,41 @@ def _git_command(shell: Shell, verb: str, words: list[str], call: Invocation) ->
         _git_restore(shell, verb, words, plain)
     elif verb == "stash":
         if plain[:1] in (["pop"], ["apply"]):
-            ledger.unstash()
+            ledger.unshelve()
         elif plain[:1] in ([], ["push"], ["save"]):
-            ledger.stash()
+            ledger.shelve()
+            ledger.restore_all()
     elif verb == "reset" and "--hard" in words:
         ledger.restore_all()
+    elif verb == "diff":
+        for redirect in call.command.redirects:
+            if redirect.operator == ">" and not plain:
+                ledger.shelve(join(shell.directory, redirect.target))
     elif verb == "commit" and not shell.run.failed:
         ledger.settle()
+    if verb in _LISTING and ledger.emptied:
+        _read_listing(shell)
 
 
-def _delete_listed(shell: Shell, folders: list[str]) -> None:
-    """The files of removed folders that a `git status` or a commit in the same script lists."""
-    for match in _GIT_DELETED.finditer(shell.run.output[:100_000]):
-        name = match[1] or match[2]
-        if any(name.startswith(folder.rstrip("/") + "/") for folder in folders):
-            shell.ledger.delete(join(shell.directory, name), shell.run.index)
+def _read_listing(shell: Shell) -> None:
+    """The files of folders that were removed or renamed whole, as git lists them afterwards."""
+    for match in _GIT_LISTED.finditer(shell.run.output[:100_000]):
+        removed, source, target, head, old, new, tail, plain_old, plain_new = match.groups("")
+        if not removed and not source:
+            source, target = plain_old, plain_new
+            if not plain_old:
+                source, target = (f"{head}{part}{tail}".replace("//", "/") for part in (old, new))
+        path = join(shell.directory, removed or source)
+        folder = next((f for f in shell.ledger.emptied if path.startswith(f + "/")), "")
+        if not folder:
+            continue
+        shell.ledger.forget(folder)
+        if removed:
+            shell.ledger.delete(path, shell.run.index)
+        else:
+            goal = join(shell.directory, target)
+            shell.ledger.forget(goal[: len(goal) - len(path) + len(folder)])
+            shell.ledger.move(path, goal, shell.run.index)
 
 
 def _git_restore(shell: Shell, verb: str, words: list[str], plain: list[str]) -> None:

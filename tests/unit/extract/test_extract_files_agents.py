@@ -92,3 +92,28 @@ def test_a_command_is_read_whatever_the_agent_prints_around_it(
     assert script.call(tool, {"command": "npm test"}, output).done().checks() == [
         ("test", "jest", "fail")
     ]
+
+
+BLOCK = "src/a.py\n```\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```"
+LOOSE = "```diff\n--- src/a.py\n+++ src/a.py\n@@ ... @@\n-x\n+y\n```"
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [BLOCK, "> Applied edit to src/a.py  "],
+        [LOOSE, "Applied edit to src/a.py"],
+        [BLOCK, "# 1 SEARCH/REPLACE block failed to match!", BLOCK, "Applied edit to src/a.py"],
+    ],
+)
+def test_blocks_count_once_they_are_applied(script, messages) -> None:
+    for message in messages:
+        script.assistant(message)
+
+    assert script.done().files() == {"src/a.py": (1, 1)}
+
+
+def test_blocks_that_failed_to_match_change_nothing(script) -> None:
+    script.assistant(BLOCK).assistant("# 1 SEARCH/REPLACE block failed to match!")
+
+    assert script.done().files() == {}

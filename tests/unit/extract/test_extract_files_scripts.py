@@ -70,6 +70,57 @@ def test_files_that_git_cleans_away_are_no_changes(script) -> None:
     assert script.done().files() == {}
 
 
+LISTED = [
+    ("rm -rf d", "git status --short", " D d/a.py\n M c.py", {"d/a.py"}),
+    ("rm -rf d", "git commit -m x", "[main 1a2b3c4] x\n delete mode 100644 d/a.py", {"d/a.py"}),
+    (
+        "git mv o n",
+        "git commit -m x",
+        "[main 1a2b3c4] x\n rename {o => n}/a.py (100%)",
+        {"o/a.py", "n/a.py"},
+    ),
+    ("git mv o n", "git status --short", "R  o/a.py -> n/a.py", {"o/a.py", "n/a.py"}),
+    ("rm -rf build", "git status --short", "?? x.txt", set()),
+]
+
+
+@pytest.mark.parametrize(("command", "later", "output", "files"), LISTED)
+def test_the_files_of_a_folder_are_those_that_git_lists_later(
+    script, command, later, output, files
+) -> None:
+    script.session(HOME).shell(command, "", 0).shell(later, output, 0)
+
+    assert set(script.done().files()) == files
+
+
+def test_a_diff_put_aside_and_applied_again_is_there(script) -> None:
+    script.session(HOME).call("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"})
+    script.shell("git diff > /tmp/p.diff && git checkout .").shell("git apply /tmp/p.diff")
+
+    assert script.done().files() == {"a.py": (1, 1)}
+
+
+def test_a_file_as_committed_is_no_change(script) -> None:
+    script.shell("sed -i 's/x/y/' a.py").shell("git show HEAD:a.py > a.py")
+
+    assert script.done().files() == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("create /w/a.py --file_text 'x\ny\n'", {"/w/a.py": (2, 0)}),
+        ("str_replace /w/a.py --old_str 'x' --new_str 'y'", {"/w/a.py": (1, 1)}),
+        ("insert /w/a.py --insert_line 3 --new_str 'x'", {"/w/a.py": (1, 0)}),
+        ("view /w/a.py", {}),
+    ],
+)
+def test_an_edit_tool_may_be_a_command(script, command, files) -> None:
+    script.call("bash", {"command": f"str_replace_editor {command}"}, "The file has been edited.")
+
+    assert script.done().files() == files
+
+
 def test_a_write_of_what_the_file_holds_changes_nothing(script) -> None:
     script.call("Read", {"file_path": "a.py"}, "     1→x\n     2→z\n")
     script.call("Write", {"file_path": "a.py", "content": "x\nz\n"}, "The file has been updated.")

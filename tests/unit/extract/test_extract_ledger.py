@@ -78,11 +78,13 @@ def test_restoring_takes_back_what_was_not_committed(ledger: Ledger) -> None:
 
 def test_a_stash_comes_back(ledger: Ledger) -> None:
     ledger.replace("a", "x", "y", 1)
-    ledger.stash()
+    ledger.shelve()
+    ledger.restore_all()
     assert left(ledger) == {}
-    ledger.unstash()
+    ledger.unshelve()
     assert left(ledger) == {"a": (1, 1)}
-    ledger.stash()
+    ledger.shelve()
+    ledger.restore_all()
     assert left(ledger) == {}
 
 
