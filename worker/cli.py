@@ -40,7 +40,8 @@ _SECTIONS: Final = (
                 "worker.commands.importing:import_files", "Send the events of JSON lines files."
             ),
             "streams": LazyCommand(
-                "worker.commands.streams:streams", "List streams, show one's events."
+                "worker.commands.streams:streams",
+                "List streams, show one's events, mend a quarantined one.",
             ),
             "tail": LazyCommand(
                 "worker.commands.tail:tail", "Follow events as they happen, one line each."

@@ -105,7 +105,11 @@ class AresGroup(click.Group):
         return [*super().get_params(ctx), *GLOBAL_OPTIONS]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_commands(ctx, formatter)
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        # Whole sentences, wrapped: click would cut them off after some words.
+        rows = [(name, known.get_short_help_str(10_000)) for name, known in commands if known]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -84,6 +84,13 @@ def test_every_command_of_a_group_has_help() -> None:
             assert sub.help, f"{command.name} {sub.name}"
 
 
+@pytest.mark.parametrize("group", ["config", "dead", "recall", "segment", "streams", "subscribers"])
+def test_the_help_of_a_group_cuts_no_sentence_off(run: Run, group: str) -> None:
+    _, out, _ = run(group, "--help")
+
+    assert "..." not in out.partition("Commands:")[2]
+
+
 def test_version_names_the_program_and_its_version(run: Run) -> None:
     code, out, err = run("--version")
     assert (code, err) == (0, "")
