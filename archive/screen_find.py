@@ -30,7 +30,7 @@ from .screen_rules import (
 )
 
 _RULES: Final = Index(RULES, lambda rule: rule.needles)
-_ENCODED: Final = re.compile(r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))[A-Za-z0-9+/_-]{40,}={0,2}")
+_ENCODED: Final = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 _LONG_RUN: Final = Run(_ALPHANUMERIC + "+/_-", 40)
 _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -59,8 +59,7 @@ def find_credentials(text: str) -> list[Credential]:
         return []
     found = [*_private_keys(text), *_by_rules(text)]
     found += _assignments(text)
-    if _LONG_RUN.is_in(text):
-        found += _encoded(text)
+    found += _encoded(text)
     if "%" in text and _PERCENT.search(text):
         found += _percent_encoded(text)
     return _apart(found)
@@ -77,7 +76,7 @@ def is_suspicious(text: str) -> bool:
 
 
 def could_hold(text: str) -> bool:
-    """Whether a credential could be in `text` or in a part of it, found out in passes over all."""
+    """Whether a credential could be in a part of `text`: asked of many texts put together."""
     return is_suspicious(text) and (
         has_any(text, _SIGNS)
         or any(rule.pattern.search(text) for rule in _RULES.named_in(text))
@@ -85,7 +84,7 @@ def could_hold(text: str) -> bool:
             has_any(text.lower(), ASSIGNMENT_HINTS)
             and bool(ASSIGNMENT.search(text) or FLAG.search(text))
         )
-        or (_LONG_RUN.is_in(text) and any(_runs(text)))
+        or any(_encoded(text))
     )
 
 
@@ -157,17 +156,14 @@ def _kind_of(name: str) -> str:
 
 def _encoded(text: str) -> Iterator[Credential]:
     """Base64 runs whose content holds a credential."""
-    for match in _runs(text):
-        decoded = _decode(match[0])
+    for start in _LONG_RUN.starts_in(text):
+        match = _ENCODED.match(text, start)
+        run = match[0] if match else ""
+        if len(run) > _MAX_ENCODED or run.isalpha() or _is_hex(run):
+            continue
+        decoded = _decode(run)
         if decoded and (any(_by_rules(decoded)) or any(_assignments(decoded))):
-            yield Credential("encoded-credential", match.start(), match.end())
-
-
-def _runs(text: str) -> Iterator[re.Match[str]]:
-    for match in _ENCODED.finditer(text):
-        run = match[0]
-        if len(run) <= _MAX_ENCODED and not run.isalpha() and not _is_hex(run):
-            yield match
+            yield Credential("encoded-credential", start, start + len(run))
 
 
 def _decode(run: str) -> str:
