@@ -203,6 +203,9 @@ def _report(error: BaseException, invocation: Invocation, *, as_json: bool) -> i
     if code == ExitCode.INTERRUPTED:
         output.complain("")
         return code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        output.complain(error.format_message())
+        return code
     message, hint = _words(error, code, invocation)
     if as_json and not invocation.answered:
         facts = {"kind": type(error).__name__, "message": message, "hint": hint or None}

@@ -118,9 +118,10 @@ def test_a_usage_error_shows_the_usage_of_its_command(run: Run) -> None:
 
 
 def test_without_a_command_the_help_is_shown_and_the_code_is_usage(run: Run) -> None:
-    code, _, err = run()
-    assert code == 2
-    assert "Start here:" in err
+    code, out, err = run()
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: ares-worker [OPTIONS] COMMAND")
+    assert err.count("Start here:") == 1
 
 
 def test_a_usage_error_under_json_is_a_document_too(run: Run) -> None:

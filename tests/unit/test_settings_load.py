@@ -213,3 +213,18 @@ def test_home_is_meant_by_a_tilde(monkeypatch, toml):
 @pytest.mark.parametrize("value", ["''", "3", '"a\\u0000b"'])
 def test_a_path_that_is_none_is_refused(toml, value):
     assert "archive.dir" in problems(toml(f"[archive]\ndir = {value}\n"))
+
+
+def test_a_wrong_tenant_is_one_problem_and_not_also_a_short_list():
+    with pytest.raises(SettingsError) as caught:
+        load_settings(environ={"ARES_TENANTS": "Bad X,ok"})
+
+    assert str(caught.value) == (
+        "tenants: tenant 'Bad X' is not 1-64 characters of a-z, 0-9, '_' and '-' "
+        "(environment ARES_TENANTS)"
+    )
+
+
+def test_no_tenant_at_all_is_said_in_words():
+    with pytest.raises(SettingsError, match="tenants: must name at least one"):
+        load_settings(environ={"ARES_TENANTS": ","})

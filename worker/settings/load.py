@@ -103,15 +103,24 @@ class _Layers:
         return self.origins.get(key, DEFAULT_ORIGIN)
 
     def _invalid(self, exc: ValidationError) -> None:
+        told: set[str] = set()
         for error in exc.errors(include_url=False, include_input=False):
             path = [part for part in error["loc"] if isinstance(part, str)]
-            key = ".".join(path[:2])
-            reason = error["msg"].removeprefix("Value error, ").split(", unable to")[0]
-            reason = reason.replace("Input should be", "must be")
-            value = self.values.get(key)
-            if value is not None and not is_secret(key):
-                reason += f", not {shown(value)}"
-            self.problem(key, reason, self._origin(key))
+            key, of_an_item = ".".join(path[:2]), len(path) < len(error["loc"])
+            if key in told and not of_an_item:
+                continue  # a list lacks the items that are wrong
+            told.add(key)
+            self.problem(key, self._reason(key, error, of_an_item), self._origin(key))
+
+    def _reason(self, key: str, error: Mapping[str, Any], of_an_item: bool) -> str:
+        if error["type"] == "too_short":
+            return "must name at least one"
+        reason: str = error["msg"].removeprefix("Value error, ").split(", unable to")[0]
+        reason = reason.replace("Input should be", "must be")
+        value = self.values.get(key)
+        if value is None or of_an_item or is_secret(key):
+            return reason
+        return f"{reason}, not {shown(value)}"
 
 
 def _add_file(layers: _Layers, path: Path) -> None:
