@@ -18,9 +18,10 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
         'ok  \t|FAIL|PASS|[no test files]|"Action":|[build failed]|DONE |[no tests to run]|ok ',
         (
             "fail",
-            r"^[ \t]*--- FAIL: |^FAIL\b|\[(?:build|setup) failed\]|\"Action\":\"fail\""
-            r"|^panic: |^DONE \d+ tests?.*, \d+ failures?|^Test Suite Failed",
+            r"^(?:[ \t]*--- FAIL: |FAIL\b|panic: |DONE \d+ tests?.*, \d+ failures?"
+            r"|Test Suite Failed)",
         ),
+        ("fail", r"\[(?:build|setup) failed\]|\"Action\":\"fail\""),
         (
             "pass",
             r"^ok[ \t]+\S|^PASS$|^[ \t]*--- PASS: |\"Action\":\"pass\"|^DONE \d+ tests?"

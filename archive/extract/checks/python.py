@@ -19,10 +19,11 @@ PYTHON: Final[tuple[CheckTool, ...]] = (
         ),
         (
             "fail",
-            r"^(?:FAILED|ERROR) [^\s:]+\.py\b|^E       |^INTERNALERROR>"
-            r"|^ERROR: (?:file or directory )?not found|^ERROR: usage|pytest: error: "
-            r"|^ImportError while loading conftest|^FAIL Required test coverage",
+            r"^(?:(?:FAILED|ERROR) [^\s:]+\.py\b|E       |INTERNALERROR>"
+            r"|ERROR: (?:(?:file or directory )?not found|usage)"
+            r"|ImportError while loading conftest|FAIL Required test coverage)",
         ),
+        ("fail", r"pytest: error: "),
         (
             "pass",
             r"^(?:=+ )?(?:\d+ [a-z]+, ){0,9}\d+ (?:passed|xfailed|xpassed)\b(?:, \d+ [a-z]+){0,9} "

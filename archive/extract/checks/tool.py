@@ -6,7 +6,8 @@ passes. `count` rules say "N issues" from a number in the last match, `lines` fr
 matches. `needles` are plain strings one of which is in every output of the tool: they keep the
 patterns off other output. `own` rules read fragments too plain to prove which tool printed them:
 they are tried last, and only on the output of a call that ran this tool and no other. All patterns
-are linear: no quantifier can match what its neighbour matches too.
+are linear: no quantifier can match what its neighbour matches too. Alternatives for whole lines
+are fastest behind one "^": `^(?:…|…)`.
 """
 
 from __future__ import annotations
