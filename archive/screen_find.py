@@ -18,16 +18,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from .prefilter import Index, Run, has_any
-from .screen_rules import (
-    ASSIGNMENT,
-    ASSIGNMENT_HINTS,
-    FLAG,
-    KEY_BEGIN,
-    KEY_BODY,
-    KEY_END,
-    PLACEHOLDER,
-    RULES,
-)
+from .screen_names import ASSIGNMENT, ASSIGNMENT_HINTS, FLAG, PLACEHOLDER
+from .screen_rules import KEY_BEGIN, KEY_BODY, KEY_END, RULES
 
 _RULES: Final = Index(RULES, lambda rule: rule.needles)
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
@@ -38,7 +30,7 @@ _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 # of these signs, or one of these names says what it is.
 _TOKEN_RUN: Final = Run(_ALPHANUMERIC + "+/_-.~=%:$", 15)
 _SIGNS: Final = ("%", "PRIVATE")
-_NAMES: Final = (*ASSIGNMENT_HINTS, "authorization", "curl")
+_NAMES: Final = (*ASSIGNMENT_HINTS, "authorization", "curl", "mysql", "mariadb", "sshpass")
 _MAX_ENCODED: Final = 65_536
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z]+(?:[-_.][A-Za-z]+)*[.!?]?")
 _CODE: Final = re.compile(r"[A-Za-z_][\w.]*(?:\.\w+|\(|\[)|/|~/|\./|https?:|\d[\d.,]*[a-z%]{0,3}")
@@ -132,7 +124,7 @@ def _is_secret(match: re.Match[str], value: str) -> bool:
     has_digit = any(c.isdigit() for c in value)
     has_letter = any(c.isalpha() for c in value)
     has_mark = any(not c.isalnum() and c not in "-_." for c in value)
-    says_is = match["mark"].strip().lower() == "is"
+    says_is = match["mark"].strip().lower() in ("is", "是", "为", "為")
     if not quoted and _CODE.match(value) and not has_mark and not (has_digit and has_letter):
         return False
     if says_is and not (has_digit and (has_mark or has_letter)):
@@ -149,7 +141,7 @@ def _is_secret(match: re.Match[str], value: str) -> bool:
 
 def _kind_of(name: str) -> str:
     lowered = name.lower()
-    if lowered.startswith(("passw", "passphrase", "pwd", "_pwd", "密", "口")):
+    if lowered.startswith(("pass", "pwd", "_pwd", "密", "口")):
         return "password"
     return "token" if "token" in lowered or "令" in lowered else "secret"
 

@@ -195,6 +195,33 @@ RULES: Final[tuple[CredentialRule, ...]] = (
         r"\bcurl\b[^\n|;]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,80}:"
         r"(?P<secret>[^\s\"'$]{3,200})",
     ),
+    _rule(
+        "password",
+        "mysql mariadb sshpass",
+        r"\b(?:(?:mysql|mariadb)\w{0,10}\b[^\n|;]{0,300}?\s-p|sshpass\s{1,3}-p\s{0,3})[\"']?"
+        r"(?P<secret>[^\s\"'$-][^\s\"'$]{3,200})",
+    ),
+    _rule(
+        "password",
+        "assword ASSWORD",
+        r"\bpassword\s{1,2}[\"'`(]{0,2}(?P<secret>(?=[^\s\"'`/:=?]{0,60}\d)"
+        r"(?=[^\s\"'`/:=?]{0,60}[A-Za-z])(?=[^\s\"'`/:=?]{0,60}[!@#$%^&*])"
+        r"[^\s\"'`/:=?]{8,64})(?![/:=?])",
+        re.IGNORECASE,
+    ),
+    _rule(
+        "registry-login",
+        'auth" auth\\',
+        r"[\"\\]{1,8}auth[\"\\]{1,8}\s{0,2}:\s{0,2}[\"\\]{1,8}(?P<secret>(?=[A-Za-z0-9+/]{0,99}[A-Z])"
+        r"(?=[A-Za-z0-9+/]{0,99}[a-z])(?=[A-Za-z0-9+/]{0,99}\d)[A-Za-z0-9+/]{16,400}={0,2})[\"\\]",
+    ),
+    _rule(
+        "cookie",
+        "ookie OOKIE",
+        r"\bcookie\s{0,2}:\s{0,3}[\w.-]{1,60}=(?P<secret>(?=[A-Za-z0-9%._~+/=|-]{0,60}\d)"
+        r"[A-Za-z0-9%._~+/=|-]{20,2000})",
+        re.IGNORECASE,
+    ),
 )
 
 _KEY_NAME: Final = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
@@ -202,40 +229,3 @@ KEY_BEGIN: Final = re.compile("-----BEGIN " + _KEY_NAME)
 KEY_END: Final = re.compile("-----END " + _KEY_NAME)
 KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/=\s:,.%\\-]*")
 """First line, last line and what may stand between them, also escaped."""
-
-_VALUE: Final = (
-    r"(?:(?P<quote>[\"'`\\]{1,8})(?P<quoted>[^\"'`\\\n]{4,400})"
-    r"|(?P<bare>(?:[^\s\"'\\`,;&<>(){}\[\]|]|&(?!&|[\w-]{1,40}=)){4,400}))(?P<end>[(\[]?)"
-)
-
-ASSIGNMENT: Final = re.compile(
-    r"(?P<name>passw(?:or)?d|passphrase|\bpwd|_pwd|secret|token|api[_-]?key|apikey"
-    r"|access[_-]?key(?:[_-]?id)?|secret[_-]?key|private[_-]?key|client[_-]?secret|auth[_-]?key"
-    r"|encryption[_-]?key|signing[_-]?key|account[_-]?key|credentials?|密码|密碼|口令"
-    r"|令牌)(?P<mark>[\"'\\]{0,8}\s{0,3}(?::=|=>|[:=：]|\bis\b)\s{0,3})" + _VALUE,
-    re.IGNORECASE,
-)
-"""A value given to a name that says secret; `screen` judges whether the value is one."""
-
-FLAG: Final = re.compile(
-    r"(?<![\w-])--?(?P<name>(?:[a-z]{1,20}-)?(?:password|passwd|passphrase|secret|token|api-?key"
-    r"|access-key))(?P<mark>\s{1,2})(?!-)" + _VALUE,
-    re.IGNORECASE,
-)
-"""The same as a command-line option: `--token VALUE`."""
-
-ASSIGNMENT_HINTS: Final = (
-    "passw", "passphrase", "pwd", "secret", "token", "key", "credential",
-    "密码", "密碼", "口令", "令牌",
-)  # fmt: skip
-
-PLACEHOLDER: Final = re.compile(
-    r"^(?:x{3,}|\*{2,}|\.{2,}|-{2,}|_{2,}|your|my|the|some|any|this|that|example|sample|dummy"
-    r"|fake|test|todo|change|replace|insert|redacted|withheld|hidden|none|null|nil|undefined|true"
-    r"|false|yes|no|string|str|int|bool|number|optional|required|bytes|text|value|field|type"
-    r"|object|var|const|let|new|await|return|process|os|env|config|settings|self|this|args|opts"
-    r"|options|ctx|context|req|request|res|params|props|state|user|data|input|secrets?|vault|ref"
-    r"|file|path|here|password|passwd|token|key|not|for|and|or|is|was|will|with|from|of|to|in|on"
-    r"|at|by|as|it|if|when)(?:[_.:/\[-]|\b|$)|^[$%#@{<&]|\$\{|\{\{|%\(|<[a-z]",
-    re.IGNORECASE,
-)
