@@ -96,8 +96,10 @@ class TenantReporter:
                 self.metrics.segments.sealed()
             if seal.reason is not None:
                 self.metrics.segments.refused(seal.reason)
-                facts = {"reason": seal.reason, "detail": seal.detail}
-                self._repeated(logging.WARNING, "a segment was not sealed", facts)
+                told = {"stream": seal.stream, "reason": seal.reason, "detail": seal.detail}
+                self._repeated(logging.WARNING, "a segment was not sealed", told, seal.reason)
+            if seal.dropped:
+                _log.error("rounds stay unsealed", extra=self._fields(rounds=seal.dropped))
         for stream, failure in archived.failures.items():
             self._not_archived(stream, failure)
 

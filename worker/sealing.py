@@ -27,6 +27,7 @@ from archive.segments import (
     SegmentStoreFull,
     SegmentUnsupported,
     export_in,
+    scope_folder,
 )
 from archive.segments.selection import select
 from streams.errors import AresError, UsageError
@@ -57,8 +58,8 @@ class SealOutcome:
     """What became of one round.
 
     `status` is sealed, empty (nothing to keep) or refused for `reason`; `detail` says why and
-    holds no content. `sealed` counts the segments of this call, earlier rounds' included;
-    `waiting` the stream's rounds still to be sealed, `dropped` those given up for lack of room.
+    holds no content. `sealed` counts the segments of this call, earlier rounds' included; `waiting`
+    the rounds of its `stream` still to be sealed, `dropped` those given up for lack of room.
     """
 
     status: Literal["sealed", "empty", "refused"]
@@ -68,6 +69,7 @@ class SealOutcome:
     sealed: int = 0
     waiting: int = 0
     dropped: int = 0
+    stream: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,6 +82,10 @@ class _Round:
     messages: list[dict[str, Any]]
     note: str
     size: int
+
+    @property
+    def scope(self) -> str:
+        return f"{self.tenant}/{self.stream}"
 
 
 class SegmentSealer:
@@ -110,7 +116,8 @@ class SegmentSealer:
             place = (record.tenant_id, record.stream_id, record.round)
             return self._seal(_Round(*place, messages, note, size))
         except Exception as exc:  # archiving goes on, whatever a round holds
-            return SealOutcome("refused", "invalid", f"a defect: {type(exc).__name__}")
+            detail = f"a defect: {type(exc).__name__}"
+            return SealOutcome("refused", "invalid", detail, stream=record.stream_id)
 
     def _seal(self, due: _Round) -> SealOutcome:
         key = (due.tenant, due.stream)
@@ -128,7 +135,9 @@ class SegmentSealer:
             dropped += outcome.status == "refused" and tried is not due
         if queue:
             dropped += self._wait(key, queue)
-        return replace(outcome, sealed=sealed, waiting=len(queue), dropped=dropped)
+        return replace(
+            outcome, stream=due.stream, sealed=sealed, waiting=len(queue), dropped=dropped
+        )
 
     def _try(self, due: _Round) -> SealOutcome:
         try:
@@ -139,6 +148,9 @@ class SegmentSealer:
             # Should it be sealed after all, the next try finds it so.
             detail = f"the store has not answered for {self._patience.seconds:g} seconds"
             return SealOutcome("refused", "busy", detail)
+        except SegmentCorrupt as exc:
+            folder = scope_folder(self._base, due.scope)
+            return SealOutcome("refused", "corrupt", f"{exc}; its folder is {folder}")
         except AresError as exc:
             return SealOutcome("refused", _refusal(exc), str(exc))
 
@@ -146,8 +158,7 @@ class SegmentSealer:
         place = (due.tenant, due.stream, due.number)
         if self._is_erased(*place):
             return SealOutcome("empty")
-        scope = f"{due.tenant}/{due.stream}"
-        store = ArchiveStore(self._base, scope, due.stream, self._redactor)
+        store = ArchiveStore(self._base, due.scope, due.stream, self._redactor)
         ref = store.seal(due.messages, due.note)
         if self._is_erased(*place):
             # The erasure made its tombstone first and then forgot what it found sealed: one of
@@ -198,6 +209,8 @@ def forget_stream(base: str | os.PathLike[str], tenant: str, stream: str) -> int
 def load_redactor(name: str) -> Redactor:
     """The function that `name` (`package.module:function`) names. Raises `UsageError`."""
     module, _, function = name.partition(":")
+    if not (module and function):
+        raise UsageError(f"redactor {name} can't be used: write it as package.module:function")
     try:
         found = getattr(importlib.import_module(module), function)
     except Exception as exc:  # whatever foreign code raises while it is imported

@@ -26,12 +26,17 @@ def parse_messages(data: bytes) -> list[Any]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         raise UsageError(f"the messages are no UTF-8 at byte {exc.start}") from None
+    if not text.strip():
+        raise UsageError("there are no messages; an empty list is []")
     if text.lstrip(" \t\r\n").startswith("["):
         messages = _parse(text, "the messages")
         if isinstance(messages, list):
             return messages
     lines = enumerate(text.split("\n"), 1)
-    return [_parse(line, f"line {number}") for number, line in lines if line.strip()]
+    try:
+        return [_parse(line, f"line {number}") for number, line in lines if line.strip()]
+    except UsageError as exc:
+        raise UsageError(f"{exc}; write a message a line, or one array of them") from None
 
 
 def _read(file: Path) -> bytes:
@@ -49,6 +54,7 @@ def _read(file: Path) -> bytes:
 
 
 def _parse(text: str, where: str) -> Any:
+    """A JSON value; raises `UsageError`."""
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as exc:

@@ -15,6 +15,7 @@ from .errors import (
     SegmentStoreFull,
     SegmentUnsupported,
 )
+from .place import scope_exists, scope_folder
 from .projection import project_archive
 from .store import ArchiveStore, export_in, project_fetch, project_search
 from .types import (
@@ -45,4 +46,6 @@ __all__ = [
     "project_archive",
     "project_fetch",
     "project_search",
+    "scope_exists",
+    "scope_folder",
 ]

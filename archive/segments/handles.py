@@ -115,14 +115,18 @@ def open_path(names: Sequence[str]) -> int | None:
     return handle
 
 
-def check_file(handle: int, *, repair: bool) -> os.stat_result:
+def check_file(handle: int, name: str, *, repair: bool) -> os.stat_result:
     """A regular file of ours with a single link; `repair` makes it private.
 
-    Raises `SegmentDenied`. Returns what `fstat` said.
+    Raises `SegmentDenied`, which calls it `name`. Returns what `fstat` said.
     """
     status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_uid != os.geteuid():
-        raise SegmentDenied("a segment store holds only regular single-link files of its owner")
+    if not stat.S_ISREG(status.st_mode):
+        raise SegmentDenied(f"{name} is no regular file")
+    if status.st_nlink != 1:
+        raise SegmentDenied(f"{name} has {status.st_nlink} links; it may have one")
+    if status.st_uid != os.geteuid():
+        raise SegmentDenied(f"{name} belongs to another user")
     if repair:
         _set_mode(handle, FILE_MODE)
     return status

@@ -87,7 +87,7 @@ class PrivateDir:
             handle = open_at(_LOCK, os.O_RDWR | os.O_CREAT, self._handle)
         try:
             with segment_errors("lock the scope"):
-                check_file(handle, repair=True)
+                check_file(handle, "the lock", repair=True)
                 self._acquire(handle, exclusive=True)
             yield
         finally:
@@ -106,7 +106,7 @@ class PrivateDir:
             return
         try:
             with segment_errors("lock the scope"):
-                check_file(handle, repair=False)
+                check_file(handle, "the lock", repair=False)
                 self._acquire(handle, exclusive=False)
             yield True
         finally:
@@ -127,13 +127,14 @@ class PrivateDir:
         Raises `SegmentCorrupt` where it has more than `most` bytes or the limit of a file.
         """
         limit = min(most, MAX_SEGMENT_BYTES)
-        with segment_errors(f"read segment file {slot:03}.json"):
+        name = f"segment file {_name(slot)}"
+        with segment_errors(f"read {name}"):
             try:
                 handle = open_at(_name(slot), os.O_RDONLY, self._handle)
             except FileNotFoundError:
                 return None
             with os.fdopen(handle, "rb", buffering=0) as file:
-                size = check_file(handle, repair=repair).st_size
+                size = check_file(handle, name, repair=repair).st_size
                 if size > limit:
                     raise SegmentCorrupt("it is larger than the format allows", slot)
                 data = file.read(size)
@@ -153,7 +154,7 @@ class PrivateDir:
                 os.unlink(_PENDING, dir_fd=self._handle)
             handle = open_at(_PENDING, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._handle)
             try:
-                check_file(handle, repair=True)
+                check_file(handle, _PENDING, repair=True)
                 _write_all(handle, data)
                 os.fsync(handle)
                 self._check_target(slot, replace=replace)
@@ -194,7 +195,7 @@ class PrivateDir:
         except FileNotFoundError:
             return
         try:
-            check_file(handle, repair=True)
+            check_file(handle, f"segment file {_name(slot)}", repair=True)
         finally:
             os.close(handle)
         if not replace:

@@ -89,14 +89,14 @@ class ArchiveStore:
 
     def fetch_with_provenance(self, id: str, start: int, limit: int) -> list[ArchivedMessage]:
         """As `fetch`, with the place of each message in the sealed list."""
-        _check_id(id)
+        check_id(id)
         _check_count("start", start, None)
         _check_count("limit", limit, MAX_FETCH_MESSAGES)
         return self._live(id).messages(start, start + limit)
 
     def fetch_note(self, id: str) -> str:
         """The hidden note: for the host alone, never for a model or a search result."""
-        _check_id(id)
+        check_id(id)
         return self._live(id).note
 
     def search(self, query: str, limit: int) -> list[ArchiveDescriptor]:
@@ -126,7 +126,7 @@ class ArchiveStore:
         Slot and digest are never used again. This deletes the record, not what snapshots or
         backups of the file system hold. Raises `SegmentNotFound` for an unknown id.
         """
-        _check_id(id)
+        check_id(id)
         with PrivateDir.open(self._base, self._scope) as directory, directory.lock():
             found: tuple[int, Record] | None = None
             for slot, record, _ in scan(directory, self._scope, repair=True):
@@ -232,7 +232,8 @@ def _sealed_before(known: Record, directory: PrivateDir) -> ArchiveRef:
     return ArchiveRef(known.id, len(known.stored), known.source_message_count)
 
 
-def _check_id(id: str) -> None:
+def check_id(id: str) -> None:
+    """Raises `SegmentInvalid` unless `id` has the form of a segment's."""
     if not isinstance(id, str) or _ID.fullmatch(id) is None:
         raise SegmentInvalid("a segment id is 32 lower-case hex digits")
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from archive.segments import ArchiveStore
+from ops.metrics import Metrics
+from ops.repeats import CauseLimiter
 from support.workshop import Workshop, drain
+from worker.archived import Archived
+from worker.reporter import TenantReporter
 from worker.sealing import SealOutcome, SegmentSealer
 
 
@@ -48,6 +52,32 @@ async def test_a_full_store_never_blocks_archiving(conversation: Workshop):
 
     assert conversation.rounds("s") == [1, 2]
     assert [seal.reason for seal in facts.archived.seals] == ["full", "full"]
+
+
+async def test_what_stays_unsealed_is_counted_and_logged_with_its_stream_and_reason(
+    caplog: pytest.LogCaptureFixture,
+):
+    metrics = Metrics(version="0")
+    seals = [
+        SealOutcome("refused", "busy", "somebody works on it", waiting=64, stream="s1"),
+        SealOutcome("refused", "busy", "somebody works on it", waiting=64, stream="s1"),
+        SealOutcome("refused", "corrupt", "000.json", dropped=2, stream="s2"),
+        SealOutcome("sealed", sealed=3, stream="s3"),
+    ]
+    with caplog.at_level("WARNING"):
+        TenantReporter(metrics, "acme", CauseLimiter(lambda: 0.0)).archived(Archived(seals=seals))
+
+    told = [(r.message, r.fields.get("stream"), r.fields.get("reason")) for r in caplog.records]
+    assert told == [
+        ("a segment was not sealed", "s1", "busy"),
+        ("a segment was not sealed", "s2", "corrupt"),
+        ("rounds stay unsealed", None, None),
+    ]
+    assert caplog.records[-1].fields["rounds"] == 2
+    text = metrics.exposition().decode()
+    assert 'ares_segment_refusals_total{reason="busy"} 2.0' in text
+    assert 'ares_segment_refusals_total{reason="corrupt"} 1.0' in text
+    assert "ares_segments_sealed_total 3.0" in text
 
 
 async def test_archiving_again_seals_nothing_twice(conversation: Workshop, tmp_path):

@@ -128,6 +128,8 @@ class TestSeal:
             ('{"private": true, "private": false}', "twice"),
             ('{"a": NaN}', "NaN"),
             ("[" * 200_000, "deep"),
+            ('{\n  "role": "user"\n}', "a message a line, or one array"),
+            (" \n", "no messages"),
         ],
     )
     def test_what_is_no_json_is_named_by_its_place_not_its_content(
@@ -193,6 +195,17 @@ class TestRead:
         answer = json.loads(run("note", sealed, "--conversation", "s1", "--json")[1])
         assert answer == {"id": sealed, "note": "a note"}
 
+    def test_a_slip_of_the_pen_makes_no_folder(self, run: Run, sealed: str, tmp_path: Path) -> None:
+        place = ("--base", str(tmp_path / "bsae"), "--conversation", "s1")
+
+        assert run("search", *place) == (ExitCode.NO, "", "no segment matches\n")
+        for command in ("fetch", "note", "forget"):
+            assert run(command, sealed, *place)[0] == ExitCode.NO
+        assert run("search", "--conversation", "nobody")[0] == ExitCode.NO
+
+        assert not (tmp_path / "bsae").exists()
+        assert len(list((tmp_path / "base" / "context-archives").iterdir())) == 1
+
     def test_export_prints_every_record_and_makes_nothing(
         self, run: Run, sealed: str, tmp_path: Path
     ) -> None:
@@ -235,6 +248,7 @@ class TestExitCodes:
         assert code == ExitCode.CORRUPT
         assert json.loads(out)["error"]["kind"] == "SegmentCorrupt"
         assert "000.json" in err
+        assert str(folder(tmp_path)) in err
 
     def test_full_is_73(
         self, run: Run, sealed: str, file: str, monkeypatch: pytest.MonkeyPatch
@@ -250,7 +264,8 @@ class TestExitCodes:
         path = folder(tmp_path) / "001.json"
         path.symlink_to(folder(tmp_path) / "000.json")
 
-        assert run("search", "--conversation", "s1")[0] == ExitCode.DENIED
+        code, _, err = run("search", "--conversation", "s1")
+        assert (code, "001.json" in err) == (ExitCode.DENIED, True)
 
     @pytest.mark.parametrize(
         "options",

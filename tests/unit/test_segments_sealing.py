@@ -76,7 +76,7 @@ class TestSealer:
     def test_a_round_without_anything_to_keep_takes_no_slot(
         self, sealer: SegmentSealer, base: Path, events: list[Event]
     ) -> None:
-        assert sealer.seal_round(events, record()) == SealOutcome("empty")
+        assert sealer.seal_round(events, record()) == SealOutcome("empty", stream="s1")
         assert export_in(base, "acme/s1") == []
 
     def test_the_same_round_again_is_the_same_segment(
@@ -156,6 +156,7 @@ class TestSealer:
 
         assert (outcome.status, outcome.reason) == ("refused", "corrupt")
         assert "000.json" in outcome.detail
+        assert str(path.parent) in outcome.detail
         assert "CHANGED" not in outcome.detail
 
     def test_an_unsafe_base_is_denied(self, tmp_path: Path) -> None:
@@ -188,7 +189,8 @@ class TestSealer:
 
         outcome = sealer.seal_round([said("x")], record())
 
-        assert outcome == SealOutcome("refused", "invalid", "a defect: ZeroDivisionError")
+        detail = "a defect: ZeroDivisionError"
+        assert outcome == SealOutcome("refused", "invalid", detail, stream="s1")
 
     def test_what_waits_has_a_limit_in_rounds(
         self, sealer: SegmentSealer, base: Path, monkeypatch: pytest.MonkeyPatch

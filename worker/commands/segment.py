@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import update_wrapper
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,91 +11,14 @@ import click
 from worker import output
 from worker.cli_classes import AresGroup, json_option
 from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.segment_place import Place, with_place
 
 if TYPE_CHECKING:
-    from archive.segments import ArchiveDescriptor, ArchiveRef, ArchiveStore
+    from archive.segments import ArchiveDescriptor, ArchiveRef
 
 _RESULTS: Final = 32
 _MESSAGES: Final = 128
 _PROVENANCE: Final = ("source_index", "block_indices", "message")
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where segments are: the base folder, the scope and the conversation."""
-
-    invocation: Invocation
-    base: Path
-    scope: str
-    conversation: str | None
-
-    def open(self) -> ArchiveStore:
-        """The store, to read and forget in; makes its folders."""
-        from archive.segments import ArchiveStore
-
-        return ArchiveStore(self.base, self.scope, self.conversation or self.scope)
-
-    def open_to_seal(self, redactor: str | None) -> ArchiveStore:
-        """The conversation, screened by `redactor` or the one of the settings."""
-        from archive.segments import ArchiveStore
-        from worker.sealing import load_redactor
-
-        if self.conversation is None:
-            raise click.UsageError("say --conversation ID: a segment belongs to one")
-        name = redactor or self.invocation.settings().segments.redactor
-        function = load_redactor(name) if name else None
-        return ArchiveStore(self.base, self.scope, self.conversation, function)
-
-
-def _with_place(command: Callable[..., int]) -> Callable[..., int]:
-    """Give `command` the options of a place, and the place they and the settings name."""
-
-    def call(
-        invocation: Invocation,
-        base: Path | None,
-        scope: str | None,
-        conversation: str | None,
-        **rest: Any,
-    ) -> int:
-        return command(place=_place(invocation, base, scope, conversation), **rest)
-
-    decorated: Callable[..., int] = update_wrapper(call, command)
-    decorated = pass_invocation(decorated)
-    for option in (_conversation_option, _scope_option, _base_option):
-        decorated = option(decorated)
-    return decorated
-
-
-def _place(
-    invocation: Invocation, base: Path | None, scope: str | None, conversation: str | None
-) -> _Place:
-    """The place; settings are read only where a flag is missing."""
-    if scope is None and conversation is None:
-        raise click.UsageError("say --scope KEY, or --conversation ID for the worker's own scope")
-    if base is None:
-        base = invocation.settings().segments.base
-    if base is None:
-        raise click.UsageError("say --base DIR, or set segments.base (ARES_SEGMENTS_BASE)")
-    if scope is None:
-        scope = f"{invocation.light_settings().tenants[0]}/{conversation}"
-    return _Place(invocation, base, scope, conversation)
-
-
-_base_option = click.option(
-    "--base",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Absolute folder of the segments.  [default: segments.base]",
-)
-_scope_option = click.option(
-    "--scope",
-    metavar="KEY",
-    help="The scope, whose 128 slots are shared.  [default: TENANT/CONVERSATION]",
-)
-_conversation_option = click.option(
-    "--conversation", metavar="ID", help="The conversation (logical id): for the worker, a stream."
-)
 
 
 @click.group("segment", cls=AresGroup)
@@ -118,7 +39,7 @@ def segment() -> None:
 
 @segment.command("seal")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), default="-")
-@_with_place
+@with_place
 @click.option("--note", default="", metavar="TEXT", help="A hidden note, at most 8 KiB.")
 @click.option(
     "--redactor",
@@ -126,7 +47,7 @@ def segment() -> None:
     help="Screens every text; tool content is withheld without one.  [default: segments.redactor]",
 )
 @json_option("the segment's id and counts")
-def seal(place: _Place, file: Path, note: str, redactor: str | None, as_json: bool) -> int:
+def seal(place: Place, file: Path, note: str, redactor: str | None, as_json: bool) -> int:
     """Seal the messages of FILE: a JSON array, or JSON lines; standard input without one.
 
     The same kept messages seal once: the first id is printed again.
@@ -144,11 +65,11 @@ def seal(place: _Place, file: Path, note: str, redactor: str | None, as_json: bo
 
 @segment.command("fetch")
 @click.argument("segment_id", metavar="ID")
-@_with_place
+@with_place
 @click.option("--start", type=click.IntRange(min=0), default=0, metavar="N", help="Skip N of them.")
 @click.option(
     "--limit",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, _MESSAGES),
     default=_MESSAGES,
     metavar="N",
     help=f"Most messages, up to {_MESSAGES}.  [default: {_MESSAGES}]",
@@ -156,10 +77,10 @@ def seal(place: _Place, file: Path, note: str, redactor: str | None, as_json: bo
 @click.option("--provenance", is_flag=True, help="Say which source message and blocks each was.")
 @json_option("one array")
 def fetch(
-    place: _Place, segment_id: str, start: int, limit: int, provenance: bool, as_json: bool
+    place: Place, segment_id: str, start: int, limit: int, provenance: bool, as_json: bool
 ) -> int:
     """Print the kept messages of segment ID, one JSON object a line."""
-    found = place.open().fetch_with_provenance(segment_id, start, limit)
+    found = place.open(segment_id).fetch_with_provenance(segment_id, start, limit)
     if provenance:
         rows = [{name: getattr(one, name) for name in _PROVENANCE} for one in found]
     else:
@@ -170,11 +91,11 @@ def fetch(
 
 @segment.command("note")
 @click.argument("segment_id", metavar="ID")
-@_with_place
+@with_place
 @json_option("an object with the note")
-def note(place: _Place, segment_id: str, as_json: bool) -> int:
+def note(place: Place, segment_id: str, as_json: bool) -> int:
     """Print the hidden note of segment ID: for the host, never for a model."""
-    text = place.open().fetch_note(segment_id)
+    text = place.open(segment_id).fetch_note(segment_id)
     if as_json:
         output.write_json({"id": segment_id, "note": text})
     else:
@@ -184,18 +105,22 @@ def note(place: _Place, segment_id: str, as_json: bool) -> int:
 
 @segment.command("search")
 @click.argument("query", default="")
-@_with_place
+@with_place
 @click.option(
     "--limit",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, _RESULTS),
     default=_RESULTS,
     metavar="N",
     help=f"Most segments, up to {_RESULTS}.  [default: {_RESULTS}]",
 )
 @json_option("an array of segments with their snippets")
-def search(place: _Place, query: str, limit: int, as_json: bool) -> int:
+def search(place: Place, query: str, limit: int, as_json: bool) -> int:
     """List the segments of a scope whose messages contain QUERY, a literal; all without one."""
-    found = place.open().search(query, limit)
+    from archive.segments.search import Query
+
+    Query(query)  # one that is none is refused wherever it is asked
+    store = place.open_to_search()
+    found = store.search(query, limit) if store else []
     if as_json:
         output.write_json([{**_counts(one), "snippet": one.snippet} for one in found])
     else:
@@ -209,15 +134,15 @@ def search(place: _Place, query: str, limit: int, as_json: bool) -> int:
 
 @segment.command("forget")
 @click.argument("segment_id", metavar="ID")
-@_with_place
+@with_place
 @json_option("an object with the id")
-def forget(place: _Place, segment_id: str, as_json: bool) -> int:
+def forget(place: Place, segment_id: str, as_json: bool) -> int:
     """Replace segment ID by a tombstone, for good; doing it again is fine.
 
     The same messages of the same conversation can't be sealed again. Copies in backups or
     snapshots of the volume stay.
     """
-    place.open().forget(segment_id)
+    place.open(segment_id).forget(segment_id)
     if as_json:
         output.write_json({"id": segment_id, "forgotten": True})
     else:
@@ -226,9 +151,9 @@ def forget(place: _Place, segment_id: str, as_json: bool) -> int:
 
 
 @segment.command("export")
-@_with_place
+@with_place
 @json_option("one array")
-def export(place: _Place, as_json: bool) -> int:
+def export(place: Place, as_json: bool) -> int:
     """Print every record of a scope, notes and tombstones included, and change nothing."""
     from archive.segments import export_in
 

@@ -65,7 +65,7 @@ class TestPlants:
         plant(outside / "victim", scope.folder / "000.json")
 
         for call in scope.every_call():
-            with pytest.raises(SegmentDenied):
+            with pytest.raises(SegmentDenied, match=r"segment file 000\.json"):
                 call()
 
     @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
@@ -77,7 +77,7 @@ class TestPlants:
         plant(outside / "victim", scope.folder / "lock")
 
         for call in scope.every_call():
-            with pytest.raises(SegmentDenied):
+            with pytest.raises(SegmentDenied, match="the lock"):
                 call()
 
     @pytest.mark.parametrize("plant", [as_link, as_dangling_link, as_hard_link, as_pipe, as_socket])
