@@ -86,6 +86,11 @@ def _matching(words: Sequence[str]) -> Iterator[CheckTool]:
         arguments = _gradle_tasks(words)
     elif name == "sbt":
         arguments = " ".join(words[1:]).replace(";", " ").split()
+    elif name == "python":
+        script = next((at for at, w in enumerate(words) if w.endswith(".py")), len(words))
+        arguments = list(words[script + 1 : script + 2])  # the script's own command
+    elif name == "go" and words[1:2] == ("install",) and any("@" in w for w in words):
+        return  # another project's program
     else:
         arguments = [w for w in words[1:] if not w.startswith(("+", "-C"))]
     seen: set[CheckKind] = set()

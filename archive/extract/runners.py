@@ -60,6 +60,7 @@ _NOT_CHECKS: Final = frozenset(
         "up", "logs", "data", "fixtures", "update", "db", "prepare", "migrate", "seed", "server",
     }
 )  # fmt: skip
+_NO_RUN: Final = frozenset({"--version", "--help", "-h", "--dry-run", "--list"})
 _TRIALS: Final = frozenset(
     {"repro", "reproduce", "reproducer", "reproduction", "debug", "demo", "scratch", "tmp", "poc"}
 )
@@ -81,7 +82,7 @@ def tasks_of(words: Sequence[str]) -> list[str] | None:
     verbs = _RUNNERS.get(name)
     if verbs is None:
         return _script_task(words)
-    if "--version" in words or "-n" in words[:2] or "--dry-run" in words:
+    if not _NO_RUN.isdisjoint(words) or "-n" in words[:2]:
         return None
     if name in SESSION_RUNNERS:
         return named_sessions(name, words)

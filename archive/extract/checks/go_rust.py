@@ -28,6 +28,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
             r"|^Test Suite Passed",
         ),
         ("skip", r"\[no test files\]|^[ \t]*--- SKIP: "),
+        unless="-list -c",
         own=(
             ("fail", GO_LINE + r"|^stat .*: directory not found|^# [\w./-]+$|^no required module"),
             (
@@ -94,6 +95,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
             r"|\d+ targets? failed)|^error\[E\d+\]|^ +Summary \[.*\b[1-9]\d* failed",
         ),
         ("pass", r"^test result: ok\.|^ +Summary \[.*\b\d+ passed"),
+        unless="--no-run --list",
         own=(("fail", r"^test \S+.* \.\.\. FAILED$|^---- \S+ stdout ----$|^error: |^ +FAIL \["),),
     ),
     tool(

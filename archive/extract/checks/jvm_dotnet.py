@@ -102,6 +102,7 @@ JVM_DOTNET: Final[tuple[CheckTool, ...]] = (
         ("pass", r"^ *Passed! |Test Run Successful|^ *succeeded: [1-9]"),
         ("pass", r"^Test summary: total: [1-9]\d*, failed: 0"),
         ("skip", r"^No test (?:is available|matches)"),
+        unless="--list-tests -t",
         own=(("fail", r"^  Failed \S|^Build failed with"),),
     ),
     tool(

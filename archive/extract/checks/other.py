@@ -15,6 +15,7 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         ("fail", r"^\d+% tests passed, [1-9]\d* tests? failed|^Fail: +[1-9]"),
         ("skip", r"^No tests were found"),
         ("pass", r"^100% tests passed|^Fail: +0$"),
+        unless="-N --show-only",
         own=(("fail", r"^The following tests FAILED:|^Errors while running CTest|\*\*\*Failed"),),
     ),
     tool(

@@ -34,6 +34,7 @@ RUBY_PHP_ELIXIR: Final[tuple[CheckTool, ...]] = (
         ("count", r"\b([1-9]\d*) offenses? detected"),
         ("pass", r"no offenses detected"),
         silent=True,
+        unless="--auto-gen-config --show-cops",
         own=(("lines", r"^(?:\S+:\d+:\d+: )?[CWEFR]: +(?:\d+: +\d+: )?\S|^Error: "),),
     ),
     tool(

@@ -19,6 +19,7 @@ WEB: Final[tuple[CheckTool, ...]] = (
         ),
         ("pass", r"^ *(?:Test Files|Tests) +(?:\d+ [a-z]+ \| ){0,9}[1-9]\d* passed"),
         ("skip", r"^ *(?:Test Files|Tests) +\d+ (?:skipped|todo)|^No test files found"),
+        unless="list init",
         own=(
             ("fail", r"^ *FAIL +\S|^ *(?:×|✗) |^ *❯ .*\| \d+ failed\b|^⎯+ Unhandled Errors"),
             ("pass", r"^ *✓ \S+ \(\d+ tests?"),
@@ -36,6 +37,7 @@ WEB: Final[tuple[CheckTool, ...]] = (
         ),
         ("pass", r"^(?:Tests|Test Suites): +(?:\d+ [a-z]+, ){0,9}\d+ passed"),
         ("skip", r"^Tests: +(?:\d+ [a-z]+, ){0,9}\d+ (?:skipped|todo)|^No tests found"),
+        unless="--listTests --init --clearCache --showConfig",
         own=(
             ("fail", r"^ *FAIL +\S|^ *✕ |^ +● "),
             ("pass", r"^ *PASS +\S"),
@@ -137,6 +139,7 @@ WEB: Final[tuple[CheckTool, ...]] = (
         ("count", r"^Found \d+ warnings? and ([1-9]\d*) errors?"),
         ("pass", r"^Found \d+ warnings? and 0 errors"),
         silent=True,
+        unless="--init --print-config --env-info --inspect-config",
         own=(
             ("lines", r"^ +\d+:\d+ +error +\S|^[^\s:][^:\n]*:\d+:\d+: .*\[Error/|^ +[×x✖] \S"),
             ("fail", r"\"errorCount\":[1-9]|^No files matching|^Please check for typing mistakes"),
@@ -190,6 +193,7 @@ WEB: Final[tuple[CheckTool, ...]] = (
         ("fail", r"^Found [1-9]\d* errors? in \d+ files\.$"),
         ("pass", r"^Found 0 errors\. Watching"),
         silent=True,
+        unless="--init --showConfig --listFiles -v",
     ),
     tool(
         "svelte-check",
