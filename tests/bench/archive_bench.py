@@ -21,7 +21,7 @@ from archive.recall import Recall
 from archive.recall_query import Query, parse_query
 from archive.record import Check, FileChange, Verdict
 from archive.record_json import record_to_bytes
-from bench.measure import Bench, Row, Stopwatch, interleaved
+from bench.measure import Bench, Row, Stopwatch, interleaved, peak_mib
 
 PROJECT = Path(__file__).parents[2]
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -262,17 +262,13 @@ def memory_row(bench: Bench, archive: Path, total: int) -> Row:
     for folder in folders[: max(1, len(folders) // 10)]:
         shutil.copytree(folder, tenth / "default" / folder.name)
     code = (
-        "import resource, sys; from archive.recall import Recall;"
+        "import sys; from archive.recall import Recall;"
         "from archive.recall_query import parse_query;"
-        "list(Recall(sys.argv[1]).query(parse_query('the worker'), limit=20));"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "list(Recall(sys.argv[1]).query(parse_query('the worker'), limit=20))"
     )
 
     def peak(folder: Path) -> float:
-        done = subprocess.run(
-            [sys.executable, "-c", code, folder], cwd=PROJECT, capture_output=True, check=True
-        )
-        return int(done.stdout) / 1024
+        return peak_mib(code, folder, cwd=PROJECT)
 
     what = f"recall: peak memory over {total:,} rounds"
     return Row(what, "MiB", peak(archive), peak(tenth), at_most=1.2, note="floor: over a tenth")

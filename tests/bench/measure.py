@@ -8,6 +8,8 @@ from __future__ import annotations
 import gc
 import inspect
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -92,6 +94,21 @@ async def _once(measure: Measure) -> float:
     gc.freeze()  # a benchmark's own heap is not to be walked again and again meanwhile
     value = measure()
     return await value if inspect.isawaitable(value) else value
+
+
+def peak_mib(code: str, *arguments: object, cwd: Path | None = None) -> float:
+    """MiB of memory at most held by a Python process of its own that runs `code`.
+
+    What `getrusage` says of a child counts the memory of its parent, too, from before the exec.
+    """
+    told = f"""{code}
+from pathlib import Path
+[peak] = [l for l in Path("/proc/self/status").read_text().splitlines() if l.startswith("VmHWM")]
+print(peak.split()[1])
+"""
+    command = [sys.executable, "-c", told, *map(str, arguments)]
+    done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, check=True)
+    return int(done.stdout.split()[-1]) / 1024
 
 
 class Stopwatch:
