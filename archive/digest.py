@@ -24,6 +24,7 @@ import json
 import struct
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -59,17 +60,27 @@ def events_digest(events: Iterable[Event]) -> str:
         moment = event.timestamp
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        id, kind = _utf8(event.id), _utf8(event.type)
+        id, payload = _utf8(event.id), _canonical(event.payload)
         version, time = b"%d" % event.version, b"%d" % ((moment - _EPOCH) // _MICROSECOND)
-        payload = _canonical(event.payload)
-        metadata = _canonical(event.metadata) if event.metadata else b"{}"
         fields = (
-            _length(len(id)), id, _length(len(kind)), kind, _length(len(version)), version,
+            _length(len(id)), id, _type_field(event.type), _length(len(version)), version,
             _length(len(time)), time, _length(len(payload)), payload,
-            _length(len(metadata)), metadata,
+            _field(_canonical(event.metadata)) if event.metadata else _NO_METADATA,
         )  # fmt: skip
         digest.update(b"".join(fields))
     return digest.hexdigest()
+
+
+def _field(raw: bytes) -> bytes:
+    return _length(len(raw)) + raw
+
+
+_NO_METADATA: Final = _field(b"{}")
+
+
+@lru_cache(maxsize=256)
+def _type_field(type: str) -> bytes:
+    return _field(_utf8(type))
 
 
 def _canonical(value: Mapping[str, Any]) -> bytes:

@@ -220,6 +220,8 @@ def _planned(view: RoundView) -> bool:
 
 def _acted(view: RoundView) -> bool:
     """Whether the round did something lasting that is no file change: a commit, a release."""
+    if not _ACTS.search("\n".join([run.script[:4000] for run in view.runs])):
+        return False
     return any(
         run.script and not run.refused and run.completed and _ACTS.search(run.script[:4000])
         for run in view.runs

@@ -16,6 +16,8 @@ _TEXT_KEYS: Final = ("aggregated_output", "output", "text", "content", "result",
 _INTEGER: Final = re.compile(r"-?[0-9]{1,9}")
 _EXIT_KEYS: Final = ("exit_code", "exitCode", "returncode", "return_code", "exit_status", "exit")
 _EXITS: Final = frozenset(_EXIT_KEYS)
+_BESIDES: Final = _EXITS | {"stdout", "stderr", "metadata"}
+_MARKS: Final = frozenset({"is_error", "isError", "success", "status"})
 _ENVELOPE_KEYS: Final = frozenset({"output", "stdout", "stderr", "metadata", *_EXIT_KEYS})
 _FAILED_STATES: Final = frozenset(
     {"error", "failed", "failure", "rejected", "cancelled", "canceled", "denied", "aborted"}
@@ -89,6 +91,9 @@ def _is_deep(value: Any) -> bool:
 
 def tool_output(payload: Mapping[str, Any]) -> tuple[str, int | None]:
     """Output text and, where a field says it, the exit code."""
+    value = payload.get("output")  # most outputs are plain text, with nothing said beside
+    if isinstance(value, str) and value[:1] not in ("", "{") and _BESIDES.isdisjoint(payload):
+        return value, None
     code = _exit_code(payload)
     streams = [flatten(payload[k]) for k in ("stdout", "stderr") if payload.get(k)]
     for key in _OUTPUT_KEYS:
@@ -109,14 +114,17 @@ def tool_output(payload: Mapping[str, Any]) -> tuple[str, int | None]:
 
 def is_failed(payload: Mapping[str, Any]) -> bool:
     """Whether a field of the completion says that the call failed."""
-    if payload.get("is_error") is True or payload.get("isError") is True:
-        return True
-    if payload.get("success") is False:
-        return True
-    status = payload.get("status")
-    if isinstance(status, str) and status.lower() in _FAILED_STATES:
-        return True
+    if not _MARKS.isdisjoint(payload):
+        if payload.get("is_error") is True or payload.get("isError") is True:
+            return True
+        if payload.get("success") is False:
+            return True
+        status = payload.get("status")
+        if isinstance(status, str) and status.lower() in _FAILED_STATES:
+            return True
     output = payload.get("output", payload.get("result"))
+    if isinstance(output, str):
+        return False
     return (
         isinstance(output, Mapping) and len(output) == 1 and any(output.get(key) for key in _ENDS)
     )
