@@ -121,7 +121,8 @@ def render_stats(
     counts: Stats, *, style: Style = plain, width: int = 72, ascii_only: bool = False
 ) -> Iterator[str]:
     """Counts and a small plot of rounds over time, `width` columns wide."""
-    yield f"{style('title', f'{counts.rounds} rounds')} in {len(counts.streams)} streams\n"
+    rounds = _counted(counts.rounds, "round")
+    yield f"{style('title', rounds)} in {_counted(len(counts.streams), 'stream')}\n"
     known = [name for name in OUTCOMES if counts.outcomes[name]]
     others = [name for name in counts.outcomes if name not in OUTCOMES]
     yield from _table("outcomes", [(name, counts.outcomes[name]) for name in known + others], style)
@@ -165,3 +166,7 @@ def _plot(days: dict[date, list[int]], style: Style, width: int, ascii_only: boo
 def _level(count: int, highest: int) -> int:
     """Height of a bar: any count at all is seen."""
     return -(-count * 8 // highest) if highest else 0
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
