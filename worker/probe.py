@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ops.health import Readiness
+from ops.logs import fields
 from ops.metrics import Metrics
 from streams.errors import AresError
 from streams.wire import Wire, checked
@@ -39,6 +40,7 @@ class Probe:
         self._wire, self._readiness, self._metrics = wire, readiness, metrics
         self._check_volume = check_volume
         self._checking: asyncio.Task[str | None] | None = None
+        self._failing: set[str] = set()
 
     async def work(self) -> bool:
         """Look once."""
@@ -66,11 +68,8 @@ class Probe:
             self._readiness.fails(REDIS, str(exc))
             return
         policy = _eviction_policy(info)
-        if policy in ("noeviction", ""):
-            self._readiness.passes(EVICTION)
-        else:
-            reason = f"maxmemory-policy is {policy}: it must be noeviction, or events get lost"
-            self._readiness.fails(EVICTION, reason)
+        wrong = f"maxmemory-policy is {policy}: it must be noeviction, or events get lost"
+        self._conclude(EVICTION, None if policy in ("noeviction", "") else wrong)
 
     async def _look_at_volume(self) -> None:
         """In a thread, one at a time: a mount that hangs holds up neither us nor a second look."""
@@ -78,14 +77,24 @@ class Probe:
             self._checking = asyncio.create_task(asyncio.to_thread(self._check_volume))
         done, _ = await asyncio.wait([self._checking], timeout=_VOLUME_TIMEOUT_S)
         if not done:
-            self._readiness.fails(VOLUME, "the archive's volume does not answer")
+            self._conclude(VOLUME, "the archive's volume does not answer")
             return
         checking, self._checking = self._checking, None
-        reason = checking.result()
+        self._conclude(VOLUME, checking.result())
+
+    def _conclude(self, condition: str, reason: str | None) -> None:
+        """Tell readiness, and the log where it is news: no part fails by these conditions."""
         if reason is None:
-            self._readiness.passes(VOLUME)
-        else:
-            self._readiness.fails(VOLUME, reason)
+            self._readiness.passes(condition)
+            if condition in self._failing:
+                self._failing.remove(condition)
+                _log.info("a condition is fulfilled again", extra=fields(condition=condition))
+            return
+        self._readiness.fails(condition, reason)
+        if condition not in self._failing:
+            self._failing.add(condition)
+            facts = fields(condition=condition, reason=reason)
+            _log.warning("the worker is not ready", extra=facts)
 
 
 def _eviction_policy(info: object) -> str:

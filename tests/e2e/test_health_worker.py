@@ -24,16 +24,39 @@ QUICK = {
 }
 
 
+MAIN = "from worker.cli import main; main()"
+# The same, and a call that blocks the event loop for a minute once the file at {path} is there.
+HANGING = """
+import asyncio, pathlib, time
+from worker.supervisor import Worker
+
+work = Worker.run
+
+async def run(self, *, once=False):
+    asyncio.create_task(hang())
+    await work(self, once=once)
+
+async def hang():
+    while not pathlib.Path({path!r}).exists():
+        await asyncio.sleep(0.05)
+    time.sleep(60)
+
+Worker.run = run
+"""
+
+
 class RunningWorker:
     """One `ares-worker run` in a process of its own."""
 
-    def __init__(self, folder: Path, environ: dict[str, str], *flags: str) -> None:
+    def __init__(
+        self, folder: Path, environ: dict[str, str], *flags: str, program: str = MAIN
+    ) -> None:
         folder.mkdir()
         self._log = folder / "stderr"
         bare = {name: value for name, value in os.environ.items() if not name.startswith("ARES_")}
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", "from worker.cli import main; main()", "run",
+                [sys.executable, "-c", program, "run",
                  "--archive-dir", folder / "rounds", "--metrics-port", "0", *flags],
                 env={**bare, **QUICK, **environ},
                 stdin=subprocess.DEVNULL,
@@ -82,8 +105,9 @@ class RunningWorker:
 def run_worker(tmp_path: Path) -> Iterator[Callable[..., RunningWorker]]:
     workers: list[RunningWorker] = []
 
-    def run(environ: dict[str, str], *flags: str) -> RunningWorker:
-        workers.append(RunningWorker(tmp_path / f"worker-{len(workers)}", environ, *flags))
+    def run(environ: dict[str, str], *flags: str, program: str = MAIN) -> RunningWorker:
+        folder = tmp_path / f"worker-{len(workers)}"
+        workers.append(RunningWorker(folder, environ, *flags, program=program))
         return workers[-1]
 
     yield run
@@ -113,6 +137,54 @@ def test_an_outage_of_redis_is_no_death_and_its_end_needs_no_hand(start_server, 
     eventually_sync(lambda: worker.get("/readyz")[0] == 200, 20)
     assert worker.process.poll() is None
     assert worker.end() == 0
+
+
+@pytest.mark.redis
+def test_an_event_loop_that_hangs_ends_the_liveness_and_nothing_else_does(
+    server, run_worker, tmp_path
+):
+    hang = tmp_path / "hang"
+    worker = run_worker(
+        {"ARES_REDIS_URL": server.url, "ARES_METRICS_STALL_AFTER": "1s"},
+        program=HANGING.format(path=str(hang)) + MAIN,
+    )
+    eventually_sync(lambda: worker.get("/readyz")[0] == 200, 20)
+    assert worker.get("/livez")[0] == 200
+
+    hang.touch()
+    eventually_sync(lambda: worker.get("/livez")[0] == 503, 20)
+
+    assert "the event loop has stood still for" in json.loads(worker.get("/livez")[1])["reason"]
+    assert worker.get("/metrics")[0] == 200
+
+
+@pytest.mark.redis
+def test_a_policy_that_evicts_is_named_by_readiness_and_told_once(start_server, run_worker):
+    server: RedisServer = start_server()
+    worker = run_worker({"ARES_REDIS_URL": server.url})
+    eventually_sync(lambda: worker.get("/readyz")[0] == 200, 20)
+
+    with server.admin() as admin:
+        admin.config_set("maxmemory-policy", "allkeys-lru")
+        eventually_sync(lambda: worker.get("/readyz")[0] == 503, 20)
+        assert "maxmemory-policy is allkeys-lru" in worker.reasons()["eviction policy"]
+        admin.config_set("maxmemory-policy", "noeviction")
+    eventually_sync(lambda: worker.said("a condition is fulfilled again"), 20)
+
+    told = [line for line in worker.lines() if line["msg"] == "the worker is not ready"]
+    assert [line["condition"] for line in told] == ["eviction policy"]
+    assert worker.get("/readyz")[0] == 200
+
+
+@pytest.mark.redis
+def test_a_volume_that_takes_no_files_is_named_by_readiness(server, run_worker, tmp_path):
+    no_folder = tmp_path / "file"
+    no_folder.touch()
+    worker = run_worker({"ARES_REDIS_URL": server.url}, "--archive-dir", str(no_folder))
+
+    eventually_sync(lambda: str(no_folder) in worker.reasons().get("volume", ""), 20)
+
+    assert worker.get("/livez")[0] == 200
 
 
 @pytest.mark.redis
@@ -156,7 +228,7 @@ def test_a_right_password_is_nowhere_to_be_seen(start_server, run_worker, tmp_pa
 @pytest.mark.redis
 def test_a_second_worker_on_the_same_port_says_so_and_does_not_run(server, run_worker):
     first = run_worker({"ARES_REDIS_URL": server.url})
-    command = [sys.executable, "-c", "from worker.cli import main; main()", "run"]
+    command = [sys.executable, "-c", MAIN, "run"]
 
     second = subprocess.run(
         [*command, "--metrics-port", str(first.port), "--redis", server.url],

@@ -59,7 +59,8 @@ def test_a_volume_without_its_sentinel_file_is_not_mounted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("code", "word"), [(errno.EACCES, "chown"), (errno.EROFS, "mount"), (errno.ENOSPC, "mount")]
+    ("code", "word"),
+    [(errno.EACCES, "chown"), (errno.EROFS, "mount it for writing"), (errno.ENOSPC, "grow")],
 )
 def test_a_volume_that_refuses_writes_fails_with_its_reason(tmp_path, monkeypatch, code, word):
     monkeypatch.setattr(os, "mkdir", refusing(code))
@@ -68,6 +69,12 @@ def test_a_volume_that_refuses_writes_fails_with_its_reason(tmp_path, monkeypatc
 
     assert status is Status.FAIL
     assert word in todo
+
+
+def test_a_full_volume_is_not_blamed_on_its_fsync(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", refusing(errno.ENOSPC))
+
+    assert found(tmp_path)["volume.fsync"][2].startswith("grow the volume")
 
 
 def test_a_failing_fsync_fails_and_the_other_checks_go_on(tmp_path, monkeypatch):

@@ -159,7 +159,7 @@ def test_a_quarantined_stream_is_marked_and_says_where_to_look():
     screen = drawn(tenant("t", stream("bad", quarantined="its log holds 3"), stream("good")))
 
     assert any(line.startswith("! bad") for line in screen)
-    assert screen[-1] == "1 stream quarantined: ares-worker verify"
+    assert screen[-1] == "1 stream quarantined: ares-worker streams repair STREAM"
 
 
 def test_trouble_stands_where_the_keys_stood():

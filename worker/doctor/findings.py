@@ -43,3 +43,8 @@ def fail(check: str, found: str, todo: str) -> Finding:
 def skip(check: str, found: str, todo: str = "") -> Finding:
     """It could not be looked at."""
     return Finding(check, Status.SKIP, found, todo)
+
+
+def gib(size: int) -> str:
+    """`size` bytes for a person: GiB, below a quarter of one MiB."""
+    return f"{size / (1 << 30):.2f} GiB" if size >= 1 << 28 else f"{size / (1 << 20):.1f} MiB"

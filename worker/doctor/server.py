@@ -8,7 +8,7 @@ from typing import Final
 from worker.relief_plan import SHORT_SHARE
 from worker.settings.types import format_size
 
-from .findings import Finding, fail, ok, skip, warn
+from .findings import Finding, fail, gib, ok, skip, warn
 
 Info = Mapping[str, str]
 
@@ -99,13 +99,13 @@ def memory(info: Info) -> Finding:
     limit, used = int(info.get("maxmemory", "0")), int(info.get("used_memory", "0"))
     if not limit:
         total = int(info.get("total_system_memory", "0"))
-        limit_text = f"{_gib(total)} of the machine, no maxmemory" if total else "no maxmemory"
+        limit_text = f"{gib(total)} of the machine, no maxmemory" if total else "no maxmemory"
         if total and used > total * _NEARLY:
             todo = "set maxmemory below the machine's memory, or use a larger machine"
-            return warn("redis.memory", f"{_gib(used)} of {limit_text}", todo)
-        return ok("redis.memory", f"{_gib(used)} of {limit_text}")
+            return warn("redis.memory", f"{gib(used)} of {limit_text}", todo)
+        return ok("redis.memory", f"{gib(used)} of {limit_text}")
     share = used / limit
-    found = f"{_gib(used)} of {_gib(limit)} ({share:.0%})"
+    found = f"{gib(used)} of {gib(limit)} ({share:.0%})"
     if share > SHORT_SHARE:
         todo = "let workers archive and compact, lower compaction.threshold, or raise maxmemory"
         return warn("redis.memory", found, todo)
@@ -170,7 +170,3 @@ def clock(difference_s: float) -> Finding:
     if abs(difference_s) > 2:
         return warn("redis.clock", found, "synchronise both clocks (NTP): ages shown are off")
     return ok("redis.clock", found)
-
-
-def _gib(size: int) -> str:
-    return f"{size / (1 << 30):.2f} GiB" if size >= 1 << 28 else f"{size / (1 << 20):.1f} MiB"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -13,7 +14,7 @@ from typing import Final
 
 from worker.settings.pipeline import ArchiveSettings
 
-from .findings import Finding, fail, ok, skip, warn
+from .findings import Finding, fail, gib, ok, skip, warn
 
 _ROUNDS: Final = 5
 _LITTLE_SHARE: Final = 0.10
@@ -35,7 +36,8 @@ def volume_findings(archive: ArchiveSettings) -> list[Finding]:
         todo = f"chown or chmod it for uid {os.getuid()}, or set fsGroup"
         return [*findings, fail("volume.write", f"{directory} can't be written", todo)]
     except OSError as exc:
-        return [*findings, fail("volume.write", _words(exc), "look at the volume and its mount")]
+        todo = _todo(exc, "look at the volume and its mount")
+        return [*findings, fail("volume.write", _words(exc), todo)]
 
 
 def _missing(directory: Path) -> Finding:
@@ -84,7 +86,7 @@ def _space(directory: Path) -> Finding:
     volume = os.statvfs(directory)
     free, size = volume.f_bavail * volume.f_frsize, volume.f_blocks * volume.f_frsize
     share = free / size if size else 1.0
-    found = f"{free / (1 << 30):.1f} GiB of {size / (1 << 30):.1f} GiB free ({share:.0%})"
+    found = f"{gib(free)} of {gib(size)} free ({share:.0%})"
     if volume.f_files and volume.f_favail < volume.f_files / 100:
         todo = "remove files, or make a file system with more inodes"
         return fail("volume.space", f"{volume.f_favail} inodes left", todo)
@@ -107,7 +109,7 @@ def _trials(folder: Path, archive: ArchiveSettings) -> Iterator[Finding]:
         try:
             yield trial()
         except OSError as exc:
-            yield fail(check, _words(exc), todo)
+            yield fail(check, _words(exc), _todo(exc, todo))
 
 
 def _fsync(folder: Path) -> Finding:
@@ -177,6 +179,15 @@ def _clock(folder: Path) -> Finding:
     if apart > 2:
         return warn("volume.clock", found, "synchronise the file server's clock (NTP)")
     return ok("volume.clock", found)
+
+
+def _todo(exc: OSError, otherwise: str) -> str:
+    """What to do about a volume that takes no writes; `otherwise` where it fails in its own way."""
+    if exc.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _MAKE_ROOM
+    if exc.errno == errno.EROFS:
+        return "repair the file system, mount it for writing; workers go on by themselves"
+    return otherwise
 
 
 def _words(exc: OSError) -> str:

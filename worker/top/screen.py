@@ -100,4 +100,6 @@ def _headline(now: Sample, width: int, paint: Paint) -> str:
 def _quarantined(now: Sample) -> str:
     looks = [look for tenant in now.tenants for look in tenant.streams]
     found = sum(1 for look in looks if look.quarantined)
-    return f"{words.count(found, 'stream')} quarantined: ares-worker verify" if found else ""
+    if not found:
+        return ""
+    return f"{words.count(found, 'stream')} quarantined: ares-worker streams repair STREAM"
