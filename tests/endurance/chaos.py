@@ -67,7 +67,7 @@ class Chaos:
         self.agents = agents.stop
         producing = asyncio.create_task(asyncio.to_thread(self._produce, agents))
         to_workers = (self._kill_worker, self._freeze_worker)
-        to_redis = (self._kill_redis, self._break_network, self._cut)
+        to_redis = (self._kill_redis, self._fill_redis, self._break_network, self._cut)
         disaster = self._chance.choice((*to_workers, *to_redis))
         self.happened[disaster.__name__.strip("_")] += 1
         await disaster()
@@ -103,6 +103,17 @@ class Chaos:
         self._server.kill()
         await asyncio.sleep(self._chance.random())
         await asyncio.to_thread(self._server.start)
+
+    async def _fill_redis(self) -> None:
+        """No memory for a while, and now and then a worker dies meanwhile."""
+        await asyncio.sleep(self._chance.random() / 2)
+        with self._server.admin() as admin:
+            used = admin.info("memory")["used_memory"]
+            admin.config_set("maxmemory", int(used * self._chance.uniform(0.3, 1.0)))
+            if self._chance.random() < 0.5:
+                await self._kill_worker()
+            await asyncio.sleep(self._chance.uniform(0.5, 4))
+            admin.config_set("maxmemory", 0)
 
     async def _break_network(self) -> None:
         for _ in range(6):
