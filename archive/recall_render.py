@@ -7,8 +7,10 @@ terminal or pass for a line of ours. `style` adds colour, and does so after that
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 
 from .recall_guard import pattern_spans
@@ -35,12 +37,12 @@ def render_block(
 ) -> str:
     """One round as a block of lines, ended by a line break.
 
-    Long lists are cut to their first entries unless `full`, which also shows where the round
-    stands, its versions, and the fields we don't know.
+    Long lists are cut to their first entries, and to those that say why the round fits, unless
+    `full`, which also shows where the round stands, its versions, and the fields we don't know.
     """
     record = found.record
     shown = _Marked(query, style)
-    lines = [_headline(found, style), *shown.text(record.summary, indent="  ")]
+    lines = [_headline(found, shown, style), *shown.text(record.summary, indent="  ")]
     lines += shown.field("files", [_file_line(change) for change in record.files], full)
     lines += shown.field("checks", list(_checks(record.verdict)), full)
     lines += shown.field("decisions", record.decisions, full)
@@ -63,7 +65,8 @@ class _Marked:
 
     def field(self, label: str, values: Sequence[str], full: bool) -> list[str]:
         lines: list[str] = []
-        shown = values if full else values[:_SHORT_LIST]
+        shown = values[:_SHORT_LIST]
+        shown = values if full else [*shown, *self._telling(shown, values[_SHORT_LIST:])]
         for value in shown:
             head = (
                 self._style("label", label.ljust(_LABEL_WIDTH)) if not lines else " " * _LABEL_WIDTH
@@ -76,23 +79,40 @@ class _Marked:
             lines.append(f"  {' ' * _LABEL_WIDTH} {more}")
         return lines
 
-    def mark(self, line: str) -> str:
-        spans = match_spans(line, self._query.needles)
-        if self._query.pattern is not None:
-            spans = pattern_spans(self._query.pattern, line)
+    def _telling(self, shown: Sequence[str], hidden: Sequence[str]) -> list[str]:
+        """Some of `hidden`: those with what is looked for and stands in none of `shown`."""
+        telling: dict[int, str] = {}
+        for needle in self._query.needles or ("",):
+            if not any(self._spans(visible(value), needle)[1] for value in shown):
+                found = ((n, v) for n, v in enumerate(hidden) if self._spans(visible(v), needle)[1])
+                telling.update(islice(found, _SHORT_LIST))
+        return [telling[number] for number in sorted(telling)][:_SHORT_LIST]
+
+    def _spans(self, line: str, *needles: str) -> tuple[str, list[tuple[int, int]]]:
+        """`line` as it was compared, and where in it a pattern or `needles` stand."""
+        if self._query.pattern is None:
+            return line, match_spans(line, needles)
+        line = unicodedata.normalize("NFC", line)
+        return line, pattern_spans(self._query.pattern, line)
+
+    def mark(self, line: str, kind: str = "") -> str:
+        """`line` with the matches marked, the rest in the style of `kind`."""
+        line, spans = self._spans(line, *self._query.needles)
         parts, at = [], 0
-        for start, end in spans:
-            parts += [line[at:start], self._style("match", line[start:end])]
+        for start, end in [*spans, (len(line), len(line))]:
+            between = line[at:start]
+            parts.append(self._style(kind, between) if kind and between else between)
+            parts.append(self._style("match", line[start:end]) if end > start else "")
             at = end
-        return "".join([*parts, line[at:]])
+        return "".join(parts)
 
 
-def _headline(found: ArchivedRound, style: Style) -> str:
+def _headline(found: ArchivedRound, shown: _Marked, style: Style) -> str:
     record = found.record
     outcome = style("bad" if has_failed(record) else "good", visible_line(record.outcome))
     parts = [
         style("title", f"round {found.place.round}"),
-        style("title", visible_line(found.stream) or "(no stream)"),
+        shown.mark(visible_line(found.stream), "title") or style("title", "(no stream)"),
         visible_line(record.action),
         outcome,
         style("dim", when(record.ended_at)),

@@ -16,7 +16,11 @@ def filter_options(command: Callable[..., int]) -> Callable[..., int]:
     for option in reversed(
         (
             click.option(
-                "--stream", "streams", metavar="S", multiple=True, help="Only this stream."
+                "--stream",
+                "streams",
+                metavar="S",
+                multiple=True,
+                help="Only this stream; may be repeated.",
             ),
             click.option("--action", type=click.Choice(_ACTIONS), help="What the round was for."),
             click.option("--outcome", type=click.Choice(_OUTCOMES), help="How it ended."),

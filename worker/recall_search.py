@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from archive.reader import FileArchiveReader
 from archive.recall import Recall
-from archive.recall_query import Filters, Query, parse_when
+from archive.recall_query import Filters, Query, has_failed, parse_when
 from archive.survey import ArchivedRound, Problem
 from streams.clock import utc_now
 from streams.event import DEFAULT_TENANT_ID
@@ -139,7 +139,7 @@ def summary_line(found: ArchivedRound) -> str:
     """A round on one line; no longer than a terminal is wide, where it is shown on one."""
     record = found.record
     ended = words.moment(record.ended_at) if record.ended_at else "-"
-    kind = "bad" if record.outcome == "failed" else "good"
+    kind = "bad" if has_failed(record) else "good"
     start = f"{ended:<20}  {record.action:<9}  "
     place = f"{place_in_words(found)} #{found.place.round}"
     rest = f"{place}  {output.visible_line(record.summary)}"

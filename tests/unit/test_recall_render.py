@@ -80,6 +80,33 @@ def test_matches_of_a_pattern_are_marked():
     assert "We keep <one writer>." in block
 
 
+def test_a_pattern_is_marked_in_whatever_form_its_letters_are_written():
+    decomposed = replace(RECORD, summary="a cafe\u0301 au lait")
+    block = render_block(found(decomposed), query=parse_pattern("caf. au"), style=brackets)
+    assert "a <café au> lait" in block
+
+
+def test_a_match_in_the_name_of_the_stream_is_marked_in_the_headline():
+    def tags(kind: str, text: str) -> str:
+        return f"<{kind} {text}>" if kind in ("match", "title") else text
+
+    block = render_block(found(), query=parse_query("ession"), style=tags)
+    assert block.startswith("<title round 7>  <title s><match ession><title -42>  fix")
+
+
+def test_what_matches_far_down_a_list_is_shown():
+    many = replace(RECORD, todos=tuple(f"todo {n}" for n in range(99)))
+    block = render_block(found(many), query=parse_query('todo 70 "do 97"'), style=brackets)
+    assert "<todo> 4\n" in block
+    assert "<todo> <70>" in block
+    assert "<todo 97>" in block, "two matches that overlap are one"
+    assert "<todo> 5\n" not in block
+    assert "and 92 more" in block
+    pattern = render_block(found(many), query=parse_pattern("todo 7[12]"), style=brackets)
+    assert "<todo 71>" in pattern
+    assert "and 92 more" in pattern
+
+
 def test_long_lists_are_cut_unless_all_is_asked_for():
     many = replace(RECORD, todos=tuple(f"todo {n}" for n in range(9)))
     assert "and 4 more" in render_block(found(many))
