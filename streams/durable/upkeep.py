@@ -14,6 +14,7 @@ from typing import Final
 from streams.errors import CorruptionError
 from streams.feed import parse_feed_entry
 from streams.feed_upkeep import parse_id
+from streams.forced import execute
 from streams.keys import Keys
 from streams.subscription.position import ORIGIN, Id, Position, show_id
 from streams.wire import Command, Reply, Wire, checked
@@ -114,8 +115,8 @@ async def note_losses(
         (length,) = await wire.exchange([("HLEN", losses)])
         if int(checked(length)) + len(packet) > _MOST_LOSSES:
             packet = [("HSETNX", losses, INCOMPLETE, 1)]
-        for reply in await wire.exchange(packet) if packet else ():
-            checked(reply)
+        if packet:
+            await execute(wire, [], packet)  # also on a full Redis: the feed is freed by it
 
 
 async def _forget_told(wire: Wire, keys: Keys, group: GroupFacts, oldest: Id) -> None:
@@ -160,9 +161,8 @@ async def _bounds(wire: Wire, keys: Keys, feed_max: int) -> tuple[Id, Id]:
 
 async def _drop(wire: Wire, keys: Keys, name: str, reason: str, now_ms: int) -> None:
     """Mark a group as dropped; a member that is seen again takes the mark off."""
-    command: Command = ("HSET", keys.group(name), "dropped", reason, "dropped_ms", now_ms)
-    (reply,) = await wire.exchange([command])
-    checked(reply)
+    mark: Command = ("HSET", keys.group(name), "dropped", reason, "dropped_ms", now_ms)
+    await execute(wire, [], [mark])
 
 
 async def _forget(wire: Wire, keys: Keys, name: str) -> None:

@@ -142,6 +142,26 @@ async def test_the_janitor_makes_its_round_and_retires_what_is_idle(
     assert not await shop.client.exists(shop.store().keys.log("s"))
 
 
+async def test_a_group_nobody_takes_part_in_holds_the_feed_no_longer(
+    server: RedisServer, shop: Workshop
+):
+    store = shop.store()
+    async with store.subscribe(group="gone", start="beginning"):
+        pass
+    for n in range(5):
+        await shop.xadd_rounds(f"s{n}", 1)
+        await shop.sequence()
+    await drain(shop.archiver())
+    await store.wires.exchange([("ZADD", store.keys.groups, 1, "gone")])
+    fill(server)
+
+    tidied = await shop.janitor(feed_keep=0).run_once()
+
+    assert tidied.groups_dropped == {"gone": "unseen"}
+    assert await shop.client.xlen(store.keys.feed) == 1
+    assert await shop.client.hlen(store.keys.group_losses("gone")) == 4
+
+
 async def test_subscribers_read_on_over_what_was_freed(server: RedisServer, shop: Workshop):
     await shop.xadd_rounds("s", 1)
     await shop.sequence()
