@@ -96,9 +96,17 @@ def test_where_space_is_short_columns_give_way_and_the_most_telling_stay():
 def test_a_name_too_long_is_cut_and_its_numbers_stay():
     line = next(line for line in drawn(tenant("t", stream("x" * 200, 77))) if "xxx" in line)
 
-    assert "x~ " in line
+    assert "x~x" in line
     assert "77" in line
     assert len(line) == 80
+
+
+def test_names_that_begin_alike_stay_apart_where_they_are_cut():
+    alike = [stream(f"agents/of-the-payment-team/session-{number}") for number in (101, 102)]
+
+    names = [line.split()[0] for line in drawn(tenant("t", *alike)) if line.startswith("agents/")]
+
+    assert [name[-12:] for name in names] == ["/session-101", "/session-102"]
 
 
 def test_what_does_not_fit_is_counted():

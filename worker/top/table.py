@@ -1,4 +1,4 @@
-"""Pure. Tables that give up columns, then the ends of names, to stay within a width."""
+"""Pure. Tables that give up columns, then the middle of names, to stay within a width."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def table(
     first = max(min(widest, room), 0)
 
     def line(cells: Sequence[Cell]) -> str:
-        parts = [_styled(cells[0], first, paint, left=True)]
+        named = cells[0]._replace(text=fit_name(cells[0].text, first))
+        parts = [_styled(named, first, paint, left=True)]
         parts += [
             _styled(cells[index + 1], sizes[index], paint, left=columns[index].left)
             for index in kept
@@ -103,10 +104,23 @@ def fit(text: str, width: int) -> str:
     text = visible_line(text)
     if width_of(text) <= width:
         return text
-    kept, used = "", 1
+    return f"{_beginning(text, width - 1)}~"[: max(width, 0)]
+
+
+def fit_name(text: str, width: int) -> str:
+    """As `fit`, with the `~` in the middle: names often begin alike and end each in its own way."""
+    text = visible_line(text)
+    if width_of(text) <= width:
+        return text
+    end = _beginning(text[::-1], width // 2)[::-1]
+    return f"{_beginning(text, width - 1 - width_of(end))}~{end}"[: max(width, 0)]
+
+
+def _beginning(text: str, width: int) -> str:
+    kept, used = "", 0
     for char in text:
         used += width_of(char)
         if used > width:
             break
         kept += char
-    return f"{kept}~"[: max(width, 0)]
+    return kept
