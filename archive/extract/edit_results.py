@@ -97,6 +97,7 @@ def _without_numbers(text: str) -> str | None:
         return None if "truncated" in text[-400:] else text
     shown = _NUMBERED_LINES.match(text)
     lines = _NUMBERED_LINE.findall(shown[0]) if shown else []
-    if not lines or [int(number) for number, _ in lines] != list(range(1, len(lines) + 1)):
+    numbers, contents = zip(*lines, strict=True) if lines else ((), ())
+    if not lines or list(map(int, numbers)) != list(range(1, len(lines) + 1)):
         return None
-    return "\n".join([line for _, line in lines])
+    return "\n".join(contents)

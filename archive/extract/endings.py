@@ -18,9 +18,9 @@ _CALM: Final = -(10**9)  # no exit code of any system
 _NEGATED: Final = frozenset({"-v", "-c", "-q", "-l", "-L", "-vE", "-Ev", "--count", "--quiet"})
 _TO_FILE: Final = frozenset({">", ">>", "&>", "&>>", ">|"})
 _TROUBLE: Final = re.compile(
-    r"\bERROR\b|^(?:error|fatal)\b|\bFAIL(?:ED|URE)?\b|ELIFECYCLE|Traceback \(|\*\*\* \[.*Error \d"
-    r"|[Cc]ommand failed|exited with code [1-9]|npm (?:ERR!|error)|\btask failed",
-    re.MULTILINE,
+    r"E(?<!\wE)RROR\b|F(?<!\wF)AIL(?:ED|URE)?\b|ELIFECYCLE|Traceback \(|\*\*\* \[.*Error \d"
+    r"|Command failed|command failed|exited with code [1-9]|npm (?:ERR!|error)"
+    r"|t(?<!\wt)ask failed|error(?<!.error)\b|fatal(?<!.fatal)\b"
 )
 _TROUBLED: Final = (
     "ERROR", "error", "fatal", "FAIL", "ELIFECYCLE", "Traceback (", "*** [", "ommand failed",

@@ -66,6 +66,7 @@ class GitEvidence:
         self._view = view
         self._commits: dict[str, set[str]] | None = None
         self._repos: set[str] | None = None
+        self._texts: list[str] | None = None
 
     def is_commit(self, value: str) -> bool:
         """Whether git showed `value`, or a longer or shorter form of it, as a commit."""
@@ -88,12 +89,12 @@ class GitEvidence:
 
     def is_repo(self, slug: str) -> bool:
         """Whether a command or its output named `slug` as a repository of a host."""
-        if self._repos is None:
-            self._repos = set()
-            for run in self._runs():
-                for text in (run.script[:20_000], run.output[:20_000]):
-                    self._repos.update(repos_in(text))
-        return slug in self._repos
+        if self._texts is None:
+            heads = ((run.script[:20_000], run.output[:20_000]) for run in self._runs())
+            self._texts = [text for head in heads for text in head if "/" in text]
+        if self._repos is None and any(slug in text for text in self._texts):
+            self._repos = {repo for text in self._texts for repo in repos_in(text)}
+        return self._repos is not None and slug in self._repos
 
 
 def add_made(view: RoundView, refs: Refs) -> None:

@@ -90,9 +90,10 @@ def _said_identifiers(text: str, refs: Refs, evidence: GitEvidence) -> None:
 
 
 def _said_branches(text: str, refs: Refs, evidence: GitEvidence) -> None:
-    if "ranch" in text:
-        for match in _SAID_BRANCH.finditer(text):
-            refs.add("branch", match[1] or match[2])
+    for line in text.split("\n") if "ranch" in text else ():
+        if "ranch" in line:
+            for match in _SAID_BRANCH.finditer(line):
+                refs.add("branch", match[1] or match[2])
 
 
 def _said_repos(text: str, refs: Refs, evidence: GitEvidence) -> None:

@@ -17,9 +17,10 @@ _NUMBER_WORD: Final = re.compile(
     r"(?: ?(?:,|and|&|/) ?#([1-9]\d{0,6}))?",
     re.IGNORECASE,
 )
+_WORDS: Final = ("pr", "request", "mr", "issue", "ticket", "bug", "gh")
 _NUMBER_HINT: Final = Hinted(
-    "pr|request|mr|issue|ticket|bug|gh",
-    r"(?:pr|request|mr|issue|ticket|bug|gh)s?[ -]?(?:number |no\.? ?|#|!)?[`*(]{0,3}#?\d",
+    "|".join(word + end for word in _WORDS for end in (" ", "s ", "-", "s-", "#", "s#", "!", "s!")),
+    rf"(?:{'|'.join(_WORDS)})s?[-#! ](?:number |no\.? ?)?[`*(]{{0,3}}[#!]?\d",
     re.NOFLAG,
 )
 _DIGIT: Final = re.compile(r"[1-9](?<=[ #!.*(`-].)")

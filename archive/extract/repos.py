@@ -21,13 +21,11 @@ _GH_REPO: Final = re.compile(
 _HOST_SLUG: Final = re.compile(
     r"\b(?:github|gitlab|bitbucket):([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})"
 )
-_HOSTS: Final = ("github", "gitlab", "bitbucket", "codeberg")
-# Pattern → what it needs, where it needs no host's name.
-_REPO_PATTERNS: Final[tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]] = (
-    (_URL_REPO, ()),
-    (_API_REPO, ("repos/",)),
-    (_GH_REPO, ("--repo", "-R ")),
-    (_HOST_SLUG, ()),
+_REPO_PATTERNS: Final = (
+    (("github", "gitlab", "bitbucket", "codeberg"), _URL_REPO),
+    (("repos/",), _API_REPO),
+    (("--repo", "-R "), _GH_REPO),
+    (("github:", "gitlab:", "bucket:"), _HOST_SLUG),
 )
 _RESERVED: Final = frozenset(
     {
@@ -42,9 +40,8 @@ def repos_in(text: str) -> Iterator[str]:
     """owner/repo of every address of a code host in `text`."""
     if "/" not in text:
         return
-    hosted = has_any(text, _HOSTS)
-    for pattern, needles in _REPO_PATTERNS:
-        if has_any(text, needles) if needles else hosted:
+    for needles, pattern in _REPO_PATTERNS:
+        if has_any(text, needles):
             for match in pattern.finditer(text):
                 if slug := repo_slug(match[1], match[2]):
                     yield slug

@@ -98,7 +98,7 @@ def _first_line(text: str) -> str:
         shown = fenced or line.lstrip().startswith(("|", "![", "<"))
         if shown or not plain or plain.startswith("<") or _ONLY_CODE.fullmatch(bare):
             continue
-        for sentence in map(one_line, split_sentences(plain)):
+        for sentence in map(str.strip, split_sentences(plain)):
             if not sentence or _EMPTY_OPENING.match(sentence):
                 continue
             if not (sentence.endswith(":") or _MERE_OPENING.match(sentence)):
