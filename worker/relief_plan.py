@@ -7,6 +7,8 @@ from typing import Final
 
 from streams.memory import Memory
 
+from .words import count
+
 SHORT_SHARE: Final = 0.9
 """Share of `maxmemory` above which everything archived leaves Redis."""
 
@@ -38,9 +40,9 @@ def stuck_reason(memory: Memory, done: Pass, before: Pass) -> str:
     """Why Redis stays full: two passes on end freed nothing and found the same. Else empty."""
     if memory.share < _FULL_SHARE or done.freed or done != before:
         return ""
-    left = f"{done.left_events} events of {done.left_streams} streams are not archived"
-    rounds = f"{left}: unfinished rounds can't be freed" if done.left_events else ""
-    waiting = f"{done.entries} entries wait in the inbox" if done.entries else ""
+    left = f"{count(done.left_events, 'event')} of {count(done.left_streams, 'stream')}"
+    rounds = f"not archived: {left}; unfinished rounds can't be freed" if done.left_events else ""
+    waiting = f"waiting in the inbox: {done.entries:,}" if done.entries else ""
     others = "" if rounds or waiting else _OTHERS
     said = "; ".join(part for part in (rounds, waiting, others) if part)
     return f"Redis is full ({memory.share:.0%} of maxmemory), and nothing more can be freed. {said}"

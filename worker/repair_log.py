@@ -111,10 +111,11 @@ def spans(versions: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def shown(versions: Sequence[int]) -> str:
-    """`3, 5-7`, in which many ranges are cut short."""
+    """`version 3`, `versions 3, 5-7`; many ranges are cut short."""
     ranges = [f"{a}-{b}" if b > a else str(a) for a, b in spans(versions)]
     more = f" and {len(ranges) - 10} ranges more" if len(ranges) > 10 else ""
-    return ", ".join(ranges[:10]) + more
+    noun = "version" if len(versions) == 1 else "versions"
+    return f"{noun} {', '.join(ranges[:10])}{more}"
 
 
 def placeholder(stream: str, version: int, ms: int) -> RawEntry:

@@ -225,9 +225,9 @@ def _found(
     elif seen.last_id is not None and seen.last_id > repair.head:
         found.append(f"its log once had an entry {_id(seen.last_id)}, and takes no event below it")
     if repair.lost:
-        found.append(f"versions {shown(repair.lost)} are gone and were never archived: lost")
+        found.append(f"lost before it was archived: {shown(repair.lost)}")
     if repair.folded:
-        found.append(f"versions {shown(repair.folded)} are gone from the log; they are archived")
+        found.append(f"gone from the log, but archived: {shown(repair.folded)}")
     if seen.reach.mismatch:
         found.append(f"up to version {seen.reach.mismatch} log and archive contradict each other")
     if seen.head is not None and seen.head != repair.head and not repair.lost:

@@ -65,7 +65,7 @@ def fold(events: Sequence[Event], missing: Sequence[int], committed_ms: int) -> 
     """One summary of archived `events` and of those `missing` among and beside them."""
     text = "the archive has these versions otherwise than the log had them"
     if missing:
-        text = f"versions {shown(missing)} had been deleted from the log, and are archived"
+        text = f"deleted from the log by somebody, and archived: {shown(missing)}"
     if not events:
         return _bare(missing[0], missing[-1], committed_ms, text)
     told = summarize(events, committed_ms, f"{rule_based_text(events)}\n{text}")

@@ -23,6 +23,7 @@ from streams.wire import Command, checked
 from .repair_log import Foreign, shown
 from .repair_look import Look, look_at
 from .repair_plan import Repair, plan_repair
+from .words import count as count_of
 
 FOREIGN: Final = "foreign"
 """Code of the dead letters that a repair writes."""
@@ -36,7 +37,7 @@ class LossNotAccepted(UsageError):
     hint = "Bring the log back from a backup of Redis, or say --accept-loss."
 
     def __init__(self, stream: str, lost: Sequence[int]) -> None:
-        super().__init__(f"versions {shown(lost)} of stream {stream!r} are in no log and no file")
+        super().__init__(f"of stream {stream!r} no log and no file has {shown(lost)}")
         self.stream, self.lost = stream, lost
 
 
@@ -151,18 +152,15 @@ def _actions(look: Look, repair: Repair) -> list[str]:
     actions = []
     if repair.foreign or repair.unreadable:
         count = len(repair.foreign) + len(repair.unreadable)
-        actions.append(f"move what isn't of the stream to the dead letters: {count}")
+        actions.append(f"move to the dead letters what isn't of the stream: {count}")
     if _is_rebuilt(look, repair):
-        actions.append(f"write its log anew: {len(repair.entries)} events")
+        actions.append(f"write its log anew: {count_of(len(repair.entries), 'event')}")
     if repair.lost:
-        actions.append(f"put an event.lost in the place of versions {shown(repair.lost)}")
+        actions.append(f"put an event.lost in the place of {shown(repair.lost)}")
     before = look.evidence.state.compacted_version if look.evidence.state else 0
     if repair.state.compacted_version != before:
         actions.append(f"compacted up to version {repair.state.compacted_version}")
-    actions.append(
-        f"head {repair.head.version}, archived up to {repair.state.archived_version}, "
-        f"{len(repair.summaries)} summaries"
-    )
+    actions.append(f"head {repair.head.version}, archived up to {repair.state.archived_version}")
     return actions
 
 

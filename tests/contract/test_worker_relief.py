@@ -227,8 +227,8 @@ async def test_full_with_nothing_to_free_is_said_after_the_second_pass(
     first, second = await whole_pass(relief), await whole_pass(relief)
 
     assert first.stuck == ""
-    assert "1 events of 1 streams are not archived" in second.stuck
-    assert "1 entries wait in the inbox" in second.stuck
+    assert "not archived: 1 event of 1 stream;" in second.stuck
+    assert "waiting in the inbox: 1" in second.stuck
 
 
 @pytest.mark.damage("a key of one stream is damaged")

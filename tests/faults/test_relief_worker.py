@@ -181,7 +181,7 @@ def test_unfinished_rounds_cannot_be_freed_and_readiness_says_it(
             eventually_sync(
                 lambda: (
                     "unfinished rounds can't be freed" in reasons(worker)
-                    or "entries wait in the inbox" in reasons(worker)
+                    or "waiting in the inbox" in reasons(worker)
                 ),
                 40,
                 hint="readiness says what can't be freed",

@@ -56,8 +56,8 @@ def test_two_passes_that_found_the_same_and_freed_nothing_say_what_is_left():
     reason = stuck_reason(FULL, OPEN, Pass(left_events=12, left_streams=3, entries=7))
 
     assert "105%" in reason
-    assert "12 events of 3 streams are not archived: unfinished rounds can't be freed" in reason
-    assert "7 entries wait in the inbox" in reason
+    assert "not archived: 12 events of 3 streams; unfinished rounds can't be freed" in reason
+    assert "waiting in the inbox: 7" in reason
 
 
 def test_where_no_event_is_left_the_reason_is_sought_elsewhere():
