@@ -99,7 +99,7 @@ class Relief:
         command = ("ZSCAN", self._keys.streams, self._cursor, "COUNT", _STREAMS_AT_ONCE)
         (reply,) = await self._wire.exchange([command])
         cursor, found = checked(reply)
-        return cursor, [text for name in found[::2] if (text := name.decode(errors="ignore"))]
+        return cursor, [name.decode() for name in found[::2] if _is_text(name)]
 
     async def _free(self, streams: list[str], facts: Relieved, *, whole: bool) -> None:
         """Stream by stream, until there is memory enough, or the `whole` page."""
@@ -157,3 +157,11 @@ class Relief:
         facts.stuck = stuck_reason(facts.memory, self._pass, self._before)
         facts.ended, facts.more = True, self._pass.freed > 0
         self._pass, self._before = Pass(), self._pass
+
+
+def _is_text(name: bytes) -> bool:
+    """Whether it can be a stream's name; somebody else may have put anything among them."""
+    try:
+        return bool(name.decode())
+    except UnicodeDecodeError:
+        return False

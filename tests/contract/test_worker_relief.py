@@ -249,3 +249,12 @@ async def test_a_refused_write_is_reason_enough(archived: Workshop, scarce: list
 
     assert facts.events == 63
     assert facts.ended
+
+
+@pytest.mark.damage("what is no name is listed among the streams")
+async def test_names_that_are_no_text_among_the_streams_harm_nobody(
+    archived: Workshop, scarce: list
+):
+    await archived.client.zadd(archived.store().keys.streams, {b"\xff\xfe": 1, b"": 2})
+
+    assert (await whole_pass(archived.relief())).events == 63
