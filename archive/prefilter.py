@@ -29,11 +29,12 @@ def has_any(text: str, words: Iterable[str]) -> bool:
 class Index(Generic[Owner]):
     """Many owners of words: which of them a text names, in one pass over it."""
 
-    __slots__ = ("_find", "_owners", "_places")
+    __slots__ = ("_find", "_owners", "_places", "_words")
 
     def __init__(self, owners: Iterable[Owner], words_of: Callable[[Owner], Iterable[str]]) -> None:
         self._owners = list(owners)
         words = [(word, n) for n, owner in enumerate(self._owners) for word in words_of(owner)]
+        self._words = [word for word, _ in words]
         self._places = [n for _, n in words]
         automaton = BytesAhoCorasick([word.encode() for word, _ in words])
         self._find = automaton.find_matches_as_indexes
@@ -44,6 +45,16 @@ class Index(Generic[Owner]):
         if not matches:
             return []
         return [self._owners[n] for n in sorted({self._places[word] for word, *_ in matches})]
+
+    def words_in(self, text: str) -> list[tuple[Owner, list[str]]]:
+        """The same, each with those of its words that `text` holds."""
+        matches = self._find(text.encode("utf-8", "replace"), overlapping=True)
+        if not matches:
+            return []
+        found: dict[int, list[str]] = {}
+        for word in sorted({word for word, *_ in matches}):
+            found.setdefault(self._places[word], []).append(self._words[word])
+        return [(self._owners[n], words) for n, words in found.items()]
 
 
 class Hinted:

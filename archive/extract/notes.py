@@ -26,10 +26,11 @@ def find_notes(speech: Sequence[Speech]) -> tuple[tuple[str, ...], tuple[str, ..
     for utterance in speech:
         if utterance.framed:
             continue  # an issue that the user shows
-        cues = _CUES_OF[utterance.role, utterance.final].named_in(utterance.text.lower())
+        text = utterance.text.replace("\n", " ").lower()
+        cues = _CUES_OF[utterance.role, utterance.final].words_in(text)
         if not cues and not utterance.answer and not _may_head(utterance):
             continue
-        for said in sentences(utterance, [hint for cue in cues for hint in cue.hints]):
+        for said in sentences(utterance, [hint for _, hints in cues for hint in hints]):
             if said.answer:
                 found["decision"].setdefault(said.text)
             for note in _notes_of(said, cues):
@@ -55,7 +56,7 @@ def _may_head(utterance: Speech) -> bool:
     return utterance.final and (":" in utterance.text or "#" in utterance.text)
 
 
-def _notes_of(said: Said, cues: Sequence[Cue]) -> Iterator[Note]:
+def _notes_of(said: Said, cues: Iterable[tuple[Cue, list[str]]]) -> Iterator[Note]:
     text = said.text
     if said.quoted or text.endswith(("?", "？")):
         return
@@ -63,7 +64,7 @@ def _notes_of(said: Said, cues: Sequence[Cue]) -> Iterator[Note]:
     if not shortest <= len(text) <= _LONGEST and not _has_han(text):
         return
     lowered = text.lower()
-    hinted = [cue for cue in cues if has_any(lowered, cue.hints)]
+    hinted = [cue for cue, hints in cues if has_any(lowered, hints)]
     if not said.fenced and not text.endswith(":") and _says(said, "decision", hinted):
         yield "decision"
     if _says(said, "todo", hinted):

@@ -50,6 +50,9 @@ def test_an_index_names_the_owners_of_the_words_in_a_text(
     index = Index(range(len(words)), words.__getitem__)
     expected = [owner for owner, owned in enumerate(words) if has_any(text, owned)]
     assert index.named_in(text) == expected
+    found = index.words_in(text)
+    assert [owner for owner, _ in found] == expected
+    assert all(set(held) == {w for w in words[owner] if w in text} for owner, held in found)
 
 
 @given(st.text(alphabet="0af g-é"), st.integers(1, 4))
