@@ -28,7 +28,8 @@ _FILE_NAME: Final = re.compile(r"[^/]\.[A-Za-z]\w{0,4}$")
 _HOME: Final = re.compile(r"/(?:home|Users)/[^/]+(?=/)|/root(?=/)")
 _WINDOWS: Final = re.compile(r"^[A-Za-z]:[\\/]")
 _ABSOLUTE_CD: Final = re.compile(
-    r"(?:^|[\s;&(])(?:cd|-C|--cwd|--dir|--directory)[ =]+[\"']?(/[^\s\"';&|)]+)"
+    r"(?:c(?<![^\s;&(]c)d|-(?<![^\s;&(]-)(?:C|-cwd|-dir(?:ectory)?))"
+    r"[ =]+[\"']?(/[^\s\"';&|)]+)"
 )
 _CD_HINTS: Final = ("cd ", "-C", "--cwd", "--dir")
 _RELATIVE_CD: Final = re.compile(r"(?:^|[;&(] *)cd +[\"']?(\w[^\s\"';&|)]*)")
@@ -172,6 +173,6 @@ def _relative_paths(view: RoundView, names: Iterable[str]) -> Iterator[str]:
         texts = (run.script[:2000], run.output[:4000])
         for text in texts:
             if "/" in text and has_any(text, names):
-                words.update(word for word in text.split() if "/" in word)
+                words.update([word for word in text.split() if "/" in word])
     for match in _RELATIVE.finditer(" ".join(words)):
         yield match[1].removesuffix(":")
