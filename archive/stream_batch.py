@@ -194,10 +194,17 @@ class StreamBatch:
 
     def _link_all(self) -> None:
         stopped: AresError | None = None
+        taken = 0
+        try:
+            # While these were written others may have gone on so far that rounds of the same
+            # numbers have rotated away: their names are free and must not be used again.
+            taken = max(round_numbers(self.folder.names()), default=0) if self.jobs else 0
+        except AresError as exc:
+            stopped = exc
         for job in self.jobs:
             stopped = stopped or job.failure
             if stopped is None and job.staged is not None:
-                result = self._link(job, job.staged)
+                result = self._link(job, job.staged, is_taken=job.record.round <= taken)
                 self._results[job.index] = result
                 stopped = result if isinstance(result, AresError) else None
                 continue
@@ -208,9 +215,12 @@ class StreamBatch:
             behind = next(j.index for j in self.jobs if self._results[j.index] is stopped)
             self._give_up(behind, stopped)
 
-    def _link(self, job: _Job, staged: Staged) -> Result:
+    def _link(self, job: _Job, staged: Staged, *, is_taken: bool) -> Result:
         record, name = job.record, round_name(job.record.round)
         try:
+            if is_taken:
+                self.folder.discard(staged.name)
+                return self._resolve(record, name)
             if job.plan.look_until:
                 # Before the round: without the mark, those behind it could be stored twice.
                 self.folder.mark(mark_name(job.plan.look_until))

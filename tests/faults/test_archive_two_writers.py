@@ -92,6 +92,27 @@ def test_rounds_another_writer_published_meanwhile_rotate_away_before_later_ones
     assert FileArchiveReader(tmp_path).list("s") == [5, 6]
 
 
+@pytest.mark.parametrize("step", ["names", "create", "write", "sync"])
+def test_rounds_that_rotated_away_while_a_writer_was_held_up_do_not_come_back(tmp_path, step):
+    """Not for a moment: between them and those that are left a reader would find a gap."""
+    other = FileArchiveWriter(tmp_path, 2)
+    linked: list[object] = []
+
+    def hook(name: str, args: object) -> None:
+        if name == step and pending:
+            pending.pop()()
+        linked.extend([args] if name == "link" else [])
+
+    pending = [lambda: other.record_many(SIX)]
+    writer = FileArchiveWriter(tmp_path, 2, disk=FaultyDisk(hook))
+    results = writer.record_many(SIX[:3])
+    assert [type(result) for result in results] == [PublicationConflict] * 3
+    assert not linked
+    assert sorted(p.name for p in (tmp_path / "default/s").iterdir()) == [
+        "round_5.json", "round_6.json",
+    ]  # fmt: skip
+
+
 def test_rounds_that_rotated_away_while_a_writer_was_held_up_do_not_come_back_to_stay(tmp_path):
     """It links names that are free again; the next rotation is its own."""
     other = FileArchiveWriter(tmp_path, 2)
