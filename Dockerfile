@@ -2,6 +2,7 @@
 #
 #   docker build -t ares-worker:0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" .
 #
+# On glibc (slim, not alpine) every dependency comes as a wheel: no compiler is needed.
 # Pin the base in production: --build-arg PYTHON_IMAGE=python:3.13-slim-bookworm@sha256:…
 ARG PYTHON_IMAGE=python:3.13-slim-bookworm
 

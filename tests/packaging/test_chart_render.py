@@ -139,6 +139,15 @@ def test_notes_warn_of_what_would_lose_data() -> None:
 
     assert "the archive is lost with its pod" in notes
     assert "nobody is told when archiving stops" in notes
+    assert "image.repository is the default, which no registry has" in notes
+
+
+def test_the_notes_of_an_image_of_ones_own_say_nothing_of_the_default() -> None:
+    values = {"image": {"registry": "registry.example.com"}}
+
+    notes = render(values)["ares-worker/templates/NOTES.txt"]
+
+    assert "which no registry has" not in notes
 
 
 def _paths_of_schema(properties: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -193,3 +193,20 @@ def test_what_the_readme_sends_is_recorded(desk, recorded):
         ("task.created", {"task": "Fix the parser"}),
         ("task.completed", {"result": "done, all tests pass"}),
     ]
+
+
+def test_what_the_readme_does_from_python_works(desk, recorded, server):
+    """The store's snippet as it stands, in a function; then the archive's, on what came of it."""
+    [store] = [code for code in snippets(README, "python") if "RedisEventStore" in code]
+    [archive] = [code for code in snippets(README, "python") if "FileArchiveReader" in code]
+    imports, _, body = store.partition("\n\n")
+    indented = "".join(f"    {line}\n" for line in body.splitlines())
+    call = "import asyncio\nasyncio.run(main())\n"
+
+    python(desk, f"{imports}\nasync def main():\n{indented}    print(len(events))\n{call}")
+
+    assert [type_ for type_, _ in recorded("session-42")] == [
+        "task.created", "task.completed", "tool.call.completed",
+    ]  # fmt: skip
+    folder = desk.folder.parent / "installation-0" / "rounds" / "default"
+    python(desk, archive.replace("/data/rounds", str(folder)))

@@ -44,6 +44,11 @@ stream_ttl = "14d"
 - Secrets: a value, or a file named by the setting that ends in `_file`. A later layer's choice
   replaces an earlier one's; one layer may set one of the two. Files are read when a command or
   worker opens Redis.
+- The Redis URL: in a user or password `/ ? # @ %` are written as `%2F %3F %23 %40 %25`. A query may
+  hold `db`, `client_name`, `username`, `password`; with `rediss://` also `ssl_cert_reqs`,
+  `ssl_check_hostname`, `ssl_ca_certs`, `ssl_ca_path`, `ssl_certfile`, `ssl_keyfile`,
+  `ssl_password`; with sentinels only `sentinel_username` and `sentinel_password`. Anything else
+  is refused: timeouts and retries are settings.
 - Together: `redis.block_ms` stays {BLOCK_MARGIN_MS:,} below `redis.socket_timeout_ms`;
   `sequencer.lease_ttl_ms` is at least twice `redis.block_ms`; `worker.drain_timeout` is not
   below `redis.block_ms`; `archive.claim_idle_ms` is above `redis.socket_timeout_ms`;
