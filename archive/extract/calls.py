@@ -47,6 +47,9 @@ class Calls:
 
     def said(self, index: int, payload: Mapping[str, Any]) -> None:
         """Calls and results among the blocks of a message, where no event of their own is."""
+        plain = isinstance(payload.get("content"), str) and "tool_calls" not in payload
+        if plain and payload.get("role") != "tool":
+            return
         lists = (payload.get("content"), payload.get("tool_calls"))
         for block in [block for blocks in lists if isinstance(blocks, list) for block in blocks]:
             if not isinstance(block, Mapping):
@@ -110,11 +113,11 @@ class Calls:
             for path, place in files.items():
                 if shows_file(run, path):
                     later[place].append(glimpse(run))
-            if name := background_name(run):
+            if run.script and (name := background_name(run)):
                 places[name] = len(found)
                 if (path := background_file(run)) and len(files) < _MAX_FILES:
                     files[path] = len(found)
-            if is_waiting(run):
+            if run.script and is_waiting(run):
                 waiting = len(found)
             found.append(run)
         for place, calls in later.items():

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from .balance import Entry, folders_of, is_same
-from .contents import MAX_CHARACTERS, Contents
+from .contents import Contents
 from .linediff import changed_lines
 from .paths import is_scratch
 from .text import count_lines
@@ -85,9 +85,8 @@ class Ledger:
         """`old` became `new` (`times` 0: wherever it stood); an edit undone is none."""
         if self.is_scratch(path):
             return
-        before = self.content(path)
         if times == 0:
-            times = max(1, (before or "").count(old)) if old else 1
+            times = max(1, (self.content(path) or "").count(old)) if old else 1
         entry = self._touch(path, index, existed=True)
         added, removed = changed_lines(old, new)
         if (new, old) in entry.edits:
@@ -95,10 +94,7 @@ class Ledger:
         else:
             entry.edits[old, new] = entry.edits.get((old, new), 0) + 1
             entry.count(added * times, removed * times)
-        if before is not None:
-            fits = len(before) + times * len(new) <= MAX_CHARACTERS
-            after = before.replace(old, new, -1 if times > 1 else 1) if fits else None
-            self._contents.put(path, after)
+        self._contents.replace(path, old, new, times)
 
     def edit(self, path: str, added: int, removed: int, index: int, *, sure: bool = True) -> None:
         """Lines changed; `sure` is False for an estimate."""

@@ -199,7 +199,7 @@ def _directory_of(arguments: Mapping[str, Any]) -> str:
 
 
 def _as_mapping(value: Any) -> tuple[Mapping[str, Any], str]:
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # a dict is told sooner than a mapping
         if len(value) == 1 and isinstance(wrapped := next(iter(value.values())), Mapping):
             value = wrapped
         inner = value.get("input") or value.get("patch") or value.get("raw")

@@ -107,3 +107,29 @@ def test_contents_find_room_once() -> None:
     assert contents.get("b") is None
     contents.show("c", lambda: "c")
     assert contents.get("c") == "c"
+
+
+def test_replacements_in_a_file_that_was_shown_wait_until_its_content_is_asked_for(
+    ledger: Ledger,
+) -> None:
+    read: list[str] = []
+
+    def shown() -> str:
+        read.append("a")
+        return "1\n2\n2\n"
+
+    ledger.saw("a", shown)
+    ledger.replace("a", "2\n", "two\n", 1)
+    ledger.replace("a", "two\n", "three\n", 2)
+    assert not read
+    assert ledger.content("a") == "1\nthree\n2\n"
+    ledger.replace("a", "2\n", "3\n", 3)
+    assert ledger.content("a") == "1\nthree\n3\n"
+    assert read == ["a"]
+
+
+def test_replacements_are_forgotten_with_what_was_shown(ledger: Ledger) -> None:
+    ledger.saw("a", lambda: "1\n")
+    ledger.replace("a", "1", "2", 1)
+    ledger.saw("a", lambda: "1\n")
+    assert ledger.content("a") == "1\n"
