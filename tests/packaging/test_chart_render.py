@@ -87,6 +87,14 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert "embedded" in words
 
 
+def test_a_url_in_an_existing_secret_needs_none_among_the_values() -> None:
+    redis = {"url": None, "existingSecret": "redis"}
+    values = {"redis": redis, "networkPolicy": {"redis": {"ports": [6379]}}}
+
+    assert not [each for each in objects(values) if each["kind"] == "Secret"]
+    assert "Look at" in render(values)["ares-worker/templates/NOTES.txt"]
+
+
 def test_without_any_value_it_installs_and_needs_no_operator() -> None:
     groups = {each["apiVersion"] for each in objects({})}
 

@@ -58,6 +58,19 @@
 {{- $problems = append $problems (printf "podAnnotations may not set %s: it restarts workers when the settings change" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- range $name := list "startupProbe" "livenessProbe" "readinessProbe" -}}
+{{- $handlers := list -}}
+{{- range $handler := list "exec" "grpc" "httpGet" "tcpSocket" -}}
+{{- if get (default dict (get $v $name)) $handler -}}{{- $handlers = append $handlers $handler -}}{{- end -}}
+{{- end -}}
+{{- if gt (len $handlers) 1 -}}
+{{- $problems = append $problems (printf "%s has %s, and a probe has one of them: set the other to null" $name (join " and " $handlers)) -}}
+{{- end -}}
+{{- end -}}
+{{- $fullname := include "ares-worker.fullname" . -}}
+{{- if and $v.metrics.service.enabled (not (regexMatch "^[a-z]([a-z0-9-]*[a-z0-9])?$" $fullname)) -}}
+{{- $problems = append $problems (printf "the name %s begins with a digit or holds a dot, which a Service may not: set fullnameOverride" $fullname) -}}
+{{- end -}}
 {{- toJson $problems -}}
 {{- end -}}
 
@@ -65,7 +78,11 @@
 {{- $redis := .Values.redis -}}
 {{- $keys := include "ares-worker.secretKeys" . | fromJson -}}
 {{- $problems := list -}}
-{{- if eq $redis.url "embedded" -}}
+{{- $url := default "" $redis.url -}}
+{{- if not (or $url $keys.url) -}}
+{{- $problems = append $problems "redis.url is empty, and no key of redis.existingSecret holds it" -}}
+{{- end -}}
+{{- if eq $url "embedded" -}}
 {{- $problems = append $problems "redis.url embedded: that Redis would live and die with each pod; run a Redis and give its URL" -}}
 {{- end -}}
 {{- if and $redis.existingSecret (not $keys) -}}
@@ -76,7 +93,7 @@
 {{- $problems = append $problems (printf "redis.%s and redis.existingSecretKeys.%s both give it: keep one" $name $name) -}}
 {{- end -}}
 {{- end -}}
-{{- if and $redis.tls.existingSecret (not $keys.url) (not (hasPrefix "rediss" $redis.url)) -}}
+{{- if and $redis.tls.existingSecret (not $keys.url) (not (hasPrefix "rediss" $url)) -}}
 {{- $problems = append $problems "redis.tls is set and redis.url has no TLS: use rediss://, rediss+cluster:// or rediss+sentinel://" -}}
 {{- end -}}
 {{- if ne (empty $redis.tls.certKey) (empty $redis.tls.keyKey) -}}
@@ -122,11 +139,18 @@
 {{- range $key, $path := dict "archive.dir" $config.archive.dir "segments.base" (default (printf "%s/segments" $mount) $config.segments.base) -}}
 {{- if not (hasPrefix (printf "%s/" $mount) $path) -}}
 {{- $problems = append $problems (printf "config.%s %s lies outside persistence.mountPath %s, where nothing can be written" $key $path $mount) -}}
+{{- else if has ".." (splitList "/" $path) -}}
+{{- $problems = append $problems (printf "config.%s %s climbs by ..: write the folder it means" $key $path) -}}
 {{- end -}}
+{{- end -}}
+{{- if or (hasPrefix "127." $config.metrics.host) (has $config.metrics.host (list "localhost" "::1")) -}}
+{{- $problems = append $problems (printf "config.metrics.host %s answers only inside the pod: probes and scrapes come from outside, use 0.0.0.0 or ::" $config.metrics.host) -}}
 {{- end -}}
 {{- range .Values.extraEnv -}}
 {{- if hasPrefix "ARES_REDIS_" .name -}}
 {{- $problems = append $problems (printf "extraEnv may not set %s: use the values under redis and config.redis" .name) -}}
+{{- else if has .name (list "ARES_ARCHIVE_DIR" "ARES_SEGMENTS_BASE" "ARES_METRICS_HOST" "ARES_METRICS_PORT" "ARES_WORKER_DRAIN_TIMEOUT" "ARES_TENANTS") -}}
+{{- $problems = append $problems (printf "extraEnv may not set %s, which other parts of the chart follow: use the value under config" .name) -}}
 {{- else if eq .name "ARES_CONFIG" -}}
 {{- $problems = append $problems "extraEnv may not set ARES_CONFIG: use the values under config" -}}
 {{- end -}}
@@ -139,6 +163,15 @@
 {{- $problems := list -}}
 {{- if and $metrics.serviceMonitor.enabled $metrics.podMonitor.enabled -}}
 {{- $problems = append $problems "metrics.serviceMonitor and metrics.podMonitor exclude each other: every worker would be scraped twice" -}}
+{{- end -}}
+{{- range $name := list "serviceMonitor" "podMonitor" -}}
+{{- $monitor := get $metrics $name -}}
+{{- $plain := "^[0-9]+(ms|s|m|h)$" -}}
+{{- if and $monitor.enabled (regexMatch $plain $monitor.interval) (regexMatch $plain $monitor.scrapeTimeout) -}}
+{{- if gt (include "ares-worker.seconds" $monitor.scrapeTimeout | float64) (include "ares-worker.seconds" $monitor.interval | float64) -}}
+{{- $problems = append $problems (printf "metrics.%s.scrapeTimeout %s is above its interval %s: Prometheus refuses that" $name $monitor.scrapeTimeout $monitor.interval) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- if and $metrics.serviceMonitor.enabled (not $metrics.service.enabled) -}}
 {{- $problems = append $problems "metrics.serviceMonitor needs metrics.service.enabled" -}}

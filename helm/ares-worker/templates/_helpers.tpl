@@ -125,8 +125,9 @@ annotations:
 {{- define "ares-worker.redisPorts" -}}
 {{- $ports := .Values.networkPolicy.redis.ports -}}
 {{- if not $ports -}}
-{{- $hosts := regexReplaceAll "^[a-z+]+://([^/?]*@)?([^/?]*).*$" .Values.redis.url "${2}" -}}
-{{- $default := contains "sentinel" (regexFind "^[a-z+]+" .Values.redis.url) | ternary 26379 6379 -}}
+{{- $url := default "" .Values.redis.url -}}
+{{- $hosts := regexReplaceAll "^[a-z+]+://([^/?]*@)?([^/?]*).*$" $url "${2}" -}}
+{{- $default := contains "sentinel" (regexFind "^[a-z+]+" $url) | ternary 26379 6379 -}}
 {{- range splitList "," $hosts -}}
 {{- $ports = append $ports (regexFind ":[0-9]+$" . | trimPrefix ":" | default (toString $default) | int) -}}
 {{- end -}}
