@@ -85,9 +85,10 @@ def unwrap(text: str) -> tuple[str, int | None]:
 def find_exit_code(text: str) -> int | None:
     """The exit code as one of the agents would write it into its output."""
     head, tail = text[:_WINDOW], text[-_WINDOW:]
-    if not has_any(head, _CODE_HINTS) and (head == text or not has_any(tail, _CODE_HINTS)):
-        return None
-    match = _HEAD_CODES.search(head) or _TAIL_CODES.search(tail)
+    hinted = has_any(head, _CODE_HINTS)
+    match = _HEAD_CODES.search(head) if hinted else None
+    if match is None and (hinted if head == text else has_any(tail, _CODE_HINTS)):
+        match = _TAIL_CODES.search(tail)
     return int(match[match.lastindex or 0]) if match else None
 
 

@@ -163,9 +163,9 @@ def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
         elif kind == "text":
             heading = ""
         title = heading if kind == "item" else ""
-        line = one_line(block)
         wanted = speech.answer or (not quoted and title and (speech.final or speech.role == "user"))
-        if wanted or (not quoted and has_any(line.lower(), hints)):
+        if wanted or (not quoted and has_any(block.replace("\n", " ").lower(), hints)):
+            line = one_line(block)
             for sentence in [line] if kind == "code" else split_sentences(line):
                 said = sentence.strip()
                 if said and (wanted or has_any(said.lower(), hints)):
