@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archive.extract.cues import CUES
+from archive.extract.cues import CUES, HEADINGS
 from archive.prefilter import Hinted, Index, Run, has_any
 
 MODULES = ("action", "edit_results", "git_refs", "numbers", "prose", "summary")
@@ -21,6 +21,8 @@ def hinted_patterns() -> Iterator[tuple[str, re.Pattern[str], Sequence[str]]]:
         for name, value in vars(import_module(f"archive.extract.{module}")).items():
             if isinstance(value, Hinted):
                 yield f"{module}{name}", value.pattern, value.hints
+    for note, heading in HEADINGS:
+        yield f"heading-{note}", heading.pattern, heading.hints
     for number, cue in enumerate(CUES):
         yield f"cue-{number}-{cue.language}-{cue.note}", cue.pattern, cue.hints
 
