@@ -135,8 +135,9 @@ class Folder:
 
         Raises `UnsafePath` for a link or a folder, `RoundDamaged` beyond `MAX_FILE_BYTES`.
         """
+        disk = self._disk
         try:
-            handle = self._disk.open_file(name, self._handle)
+            handle = disk.open_file(name, self._handle)
         except FileNotFoundError:
             return None
         except OSError as exc:
@@ -144,21 +145,22 @@ class Folder:
                 raise UnsafePath(self._join(name), LINK) from exc
             raise ArchiveFailure("open", self._join(name), exc) from exc
         try:
-            data = self._disk.read(handle, _PAGE)
+            data = disk.read(handle, _PAGE)
             return data if data.endswith(_RECORD_END) else self._read_on(handle, name, data)
         except IsADirectoryError as exc:
             raise UnsafePath(self._join(name), "it is a folder where a file belongs") from exc
         except OSError as exc:
             raise ArchiveFailure("read", self._join(name), exc) from exc
         finally:
-            self._close(handle)
+            try:  # noqa: SIM105 - at every file read a context manager or a call more is felt
+                disk.close(handle)
+            except OSError:
+                pass  # nothing is lost
 
     def _close(self, handle: int) -> None:
         """Close a handle that was only read from: nothing is lost when that fails."""
-        try:  # noqa: SIM105 - a context manager costs more than the call, at every file read
+        with contextlib.suppress(OSError):
             self._disk.close(handle)
-        except OSError:
-            pass
 
     def _read_on(self, handle: int, name: str, data: bytes) -> bytes:
         """The whole file, of which `data` was read: a network volume may give less than asked."""

@@ -216,9 +216,10 @@ def is_told_by_bytes(data: bytes, *, unnamed: bool) -> bool:
     wire = _decode(data)
     if unnamed and not wire.stream_id:
         return False
-    for value in (wire.refs or {}).values():  # noqa: SIM110 - at every file: all() is slower
-        if type(value) is not str:
-            return False
+    if wire.refs:
+        for value in wire.refs.values():
+            if type(value) is not str:
+                return False
     return True
 
 

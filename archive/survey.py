@@ -84,7 +84,11 @@ class Problem:
 Report = Callable[[Problem], None]
 
 
-def problem(error: RoundDamaged | UnsafePath | ArchiveFailure) -> Problem:
+Unreadable = RoundDamaged | UnsafePath | ArchiveFailure
+_UNREADABLE = (RoundDamaged, UnsafePath, ArchiveFailure)
+
+
+def problem(error: Unreadable) -> Problem:
     """`error` as a fact to report."""
     if isinstance(error, UnsafePath):
         return Problem(error.path, "unsafe", error.detail)
@@ -240,7 +244,10 @@ class Survey:
     def content(self, opened: Folder | None, place: Place, report: Report) -> bytes | None:
         """The bytes at `place`, whose folder is open; None when gone, or reported."""
         name = round_name(place.round)
-        return None if opened is None else self._bytes(opened, place.folder, name, report)
+        try:
+            return opened.read(name) if opened else None
+        except _UNREADABLE as exc:
+            return self._bytes_again(exc, place.folder, name, report)
 
     def contents(self, folder: StreamFolder, report: Report) -> Iterator[tuple[int, bytes]]:
         """Every round file of `folder`, highest number first: its number and its bytes.
@@ -254,7 +261,10 @@ class Survey:
                 if opened is None:
                     return
                 for number, name in reversed(round_files(self._names(opened, folder))):
-                    data = self._bytes(opened, folder, name, report)
+                    try:
+                        data = opened.read(name)
+                    except _UNREADABLE as exc:
+                        data = self._bytes_again(exc, folder, name, report)
                     if data is not None:
                         yield number, data
         except (ArchiveFailure, UnsafePath) as exc:
@@ -271,18 +281,16 @@ class Survey:
             if isinstance(found, ArchivedRound):
                 yield found
 
-    def _bytes(
-        self, opened: Folder, folder: StreamFolder, name: str, report: Report
+    def _bytes_again(
+        self, error: Unreadable, folder: StreamFolder, name: str, report: Report
     ) -> bytes | None:
+        """Read a file once more from the top where its handle had gone stale, or report it."""
         try:
-            try:
-                return opened.read(name)
-            except ArchiveFailure as exc:
-                if exc.reason != "stale_handle":
-                    raise
+            if not isinstance(error, ArchiveFailure) or error.reason != "stale_handle":
+                raise error
             with self.volume.folder(*folder.parts) as again:
                 return again.read(name) if again else None
-        except (ArchiveFailure, UnsafePath, RoundDamaged) as exc:
+        except _UNREADABLE as exc:
             report(problem(exc))
             return None
 
