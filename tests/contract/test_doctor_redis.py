@@ -134,8 +134,8 @@ async def test_a_group_and_a_lease_show_that_somebody_works(server, tenant):
 
     found = await findings(server.url, tenant)
 
-    assert found[f"tenant.{tenant}.inbox"].found == "1 entries wait, a worker sequences it"
-    assert found[f"tenant.{tenant}.feed"].found.startswith("1 consumers, 0 pending")
+    assert found[f"tenant.{tenant}.inbox"].found == "1 entry waits, a worker sequences it"
+    assert found[f"tenant.{tenant}.feed"].found.startswith("1 consumer, 0 pending")
 
 
 async def test_a_cluster_spoken_to_as_a_cluster_is_healthy_and_otherwise_not(cluster, tenant):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ops.redact import escape_controls, shortened
+from worker import words
 
 from .findings import Finding, fail, ok, warn
 
@@ -33,22 +34,26 @@ def judge_tenant(
 
 def _inbox(check: str, inbox: int, sequenced: bool) -> Finding:
     if inbox and not sequenced:
-        found = f"{inbox} entries wait and no worker holds the sequencer's lease"
+        found = f"{_entries(inbox)} and no worker holds the sequencer's lease"
         return warn(check, found, "start ares-worker run for this tenant")
     worker = "a worker sequences it" if sequenced else "no worker runs"
-    return ok(check, f"{inbox} entries wait, {worker}")
+    return ok(check, f"{_entries(inbox)}, {worker}")
+
+
+def _entries(inbox: int) -> str:
+    return "1 entry waits" if inbox == 1 else f"{inbox:,} entries wait"
 
 
 def _feed(check: str, feed: int, group: Mapping[bytes, Any] | None) -> Finding:
     if group is None:
         if feed:
-            found = f"{feed} entries and no group of archivers"
+            found = f"{feed:,} in the feed and no group of archivers"
             return warn(check, found, "start ares-worker run: it makes the group again at 0")
         return ok(check, "empty, no group yet: the first worker makes it")
     consumers, pending = int(group[b"consumers"]), int(group[b"pending"])
     lag = group.get(b"lag")
-    behind = f"{lag} unread" if isinstance(lag, int) else "unread entries not told"
-    found = f"{consumers} consumers, {pending} pending, {behind}"
+    behind = f"{lag:,} unread" if isinstance(lag, int) else "unread entries not told"
+    found = f"{words.count(consumers, 'consumer')}, {pending:,} pending, {behind}"
     if not consumers and feed:
         return warn(check, found, "start ares-worker run: nobody archives")
     return ok(check, found)
@@ -56,9 +61,9 @@ def _feed(check: str, feed: int, group: Mapping[bytes, Any] | None) -> Finding:
 
 def _dead(check: str, dead: int) -> Finding:
     if dead:
-        found = f"{dead} rejected entries"
+        found = words.count(dead, "dead letter")
         return warn(check, found, "ares-worker dead list, then requeue or purge")
-    return ok(check, "no rejected entries")
+    return ok(check, "no dead letters")
 
 
 def _streams(check: str, quarantined: Sequence[tuple[str, str]]) -> Finding:
