@@ -20,10 +20,13 @@ class UnbuildableRound(CorruptionError):
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRound:
-    """Facts of a round this call wrote. `write_s` is how long it took with its whole batch,
-    `delay_ms` the time from the commit of its last event to the durable file.
+    """Facts of a round this call wrote, under that number. `write_s` is how long it took with its
+    whole batch, `delay_ms` the time from the commit of its last event to the durable file.
     """
 
+    stream: str
+    round: int
+    epoch: int
     outcome: Outcome
     events: int
     written_bytes: int

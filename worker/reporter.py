@@ -90,7 +90,8 @@ class TenantReporter:
             self.metrics.archive.delayed(item.delay_ms / 1000)
             if item.forked:
                 self.metrics.archive.failed("conflict")
-                _log.error("the archive forked: see verify", extra=self._fields())
+                told = self._fields(stream=item.stream, round=item.round, epoch=item.epoch)
+                _log.error("the archive forked: see verify", extra=told)
         for seal in archived.seals:
             for _ in range(seal.sealed):
                 self.metrics.segments.sealed()

@@ -73,6 +73,9 @@ class StreamWork:
             position = record.last_version - self.tail.after - 1
             archived.rounds.append(
                 ArchivedRound(
+                    stream=self.stream,
+                    round=result.round,
+                    epoch=result.epoch,
                     outcome=record.outcome,
                     events=record.event_count,
                     written_bytes=result.written_bytes,

@@ -205,7 +205,10 @@ def test_a_replica_that_lagged_and_became_primary_is_reported_and_nothing_overwr
                 fields = {"stream": f"s{n}", "type": "task.completed", "id": f"again-{n}"}
                 two.xadd(KEYS.inbox, fields)
             archived(after, 9)
-            assert "the archive forked" in worker.log()
+            lines = [json.loads(line) for line in worker.log().splitlines() if line[:1] == "{"]
+            forks = {line["stream"]: line for line in lines if "archive forked" in line["msg"]}
+            assert forks.keys() == {"s0", "s1", "s2"}
+            assert all(line["round"] and line["epoch"] for line in forks.values())
 
     rounds = after.rounds()
     assert {name: rounds[name] for name in before} == before
