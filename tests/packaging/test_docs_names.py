@@ -137,3 +137,10 @@ def test_every_command_and_flag_that_a_page_names_exists(page: Path) -> None:
         known |= {option for param in command.params for option in param.secondary_opts}
         flags = {word.partition("=")[0] for word in words if re.fullmatch(r"--[a-z-]+(=.*)?", word)}
         assert flags <= known | {"--help"}, line
+
+
+@every_page
+def test_every_curl_names_a_host(page: Path) -> None:
+    for line in said(page):
+        for url in re.findall(r"\bcurl (?:-\S+ )*([^\s|]+)", line):
+            assert re.match(r"(https?://)?[a-z0-9]", url), line

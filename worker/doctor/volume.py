@@ -19,7 +19,8 @@ from .findings import Finding, fail, gib, ok, skip, warn
 _ROUNDS: Final = 5
 _LITTLE_SHARE: Final = 0.10
 _LITTLE_BYTES: Final = 64 << 20
-_MAKE_ROOM: Final = "grow the volume or lower archive.max_rounds"
+_MAKE_ROOM: Final = "grow the volume, or free what isn't ares-worker's"
+_IN_TIME: Final = "grow the volume, or lower archive.max_rounds in time"
 _MEMORY_ONLY: Final = ("tmpfs", "ramfs")
 
 
@@ -93,7 +94,7 @@ def _space(directory: Path) -> Finding:
     if free < _LITTLE_BYTES:
         return fail("volume.space", found, _MAKE_ROOM)
     if share < _LITTLE_SHARE:
-        return warn("volume.space", found, _MAKE_ROOM)
+        return warn("volume.space", found, _IN_TIME)
     return ok("volume.space", found)
 
 
