@@ -50,7 +50,7 @@ def _translated() -> Iterator[None]:
     except sqlite3.Error as exc:
         code = (getattr(exc, "sqlite_errorcode", 0) or 0) & 0xFF
         raise IndexUnusable(str(exc), damaged=code not in _NOT_DAMAGE) from exc
-    except OSError as exc:
+    except (OSError, UnicodeEncodeError) as exc:  # the latter: asked for what is no text
         raise IndexUnusable(str(exc), damaged=False) from exc
 
 

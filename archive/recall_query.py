@@ -14,7 +14,7 @@ from .publication import UNKNOWN_TIME, end_time
 from .recall_text import fold, folded_text, searched_fields
 from .record import RoundRecord, Verdict
 from .record_json import ARES_CHECKS
-from .survey import ArchivedRound
+from .survey import ArchivedRound, is_text
 
 _WORD: Final = re.compile(r'"([^"]+)"(?=\s|$)|(\S+)')
 _AGE: Final = re.compile(r"(\d{1,6})(m|h|d|w)")
@@ -39,8 +39,9 @@ def parse_query(text: str) -> Query:
     """Words, all of which must occur; a phrase in double quotes is one of them.
 
     Everything else is literal: `(`, `.*` and `-v` mean themselves. Raises `InvalidQuery` for
-    an empty text, which would match everything.
+    an empty text, which would match everything, and for bytes that are no text.
     """
+    _check_text(text)
     needles = tuple(fold(m[1] or m[2]) for m in _WORD.finditer(text))
     if not needles:
         raise InvalidQuery("the text to look for is empty")
@@ -52,6 +53,7 @@ def parse_pattern(text: str) -> Query:
 
     Raises `InvalidQuery` where it is none, or is empty.
     """
+    _check_text(text)
     if not text:
         raise InvalidQuery("the pattern is empty")
     try:
@@ -59,6 +61,11 @@ def parse_pattern(text: str) -> Query:
         return Query(pattern=re.compile(unicodedata.normalize("NFC", text), flags))
     except (re.error, RecursionError, OverflowError) as exc:
         raise InvalidQuery(f"not a regular expression: {exc}") from exc
+
+
+def _check_text(text: str) -> None:
+    if not is_text(text):
+        raise InvalidQuery("the text to look for is no UTF-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,7 +319,7 @@ class Survey:
     ) -> Iterator[str]:
         for name, kind in sorted(kinds.items()):
             path = "/".join((self.volume.path, *above, name))
-            if not _is_text(name):
+            if not is_text(name):
                 shown = path.encode(errors="backslashreplace").decode()
                 report(Problem(shown, "unsafe", "its name is no UTF-8 text"))
             elif kind == "link":
@@ -332,8 +332,8 @@ class Survey:
         return StreamFolder(DEFAULT_TENANT_ID, (), name)
 
 
-def _is_text(name: str) -> bool:
-    """Whether a name is UTF-8: the system hands others over with stray surrogates in them."""
+def is_text(name: str) -> bool:
+    """Whether a name or argument is UTF-8: the system hands others over with surrogates in them."""
     return name.isascii() or not _SURROGATE.search(name)
 
 

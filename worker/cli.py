@@ -174,6 +174,13 @@ def invoke(args: Sequence[str], invocation: Invocation | None = None) -> int:
             result = cli.invoke(ctx)
     except click.exceptions.Exit as done:
         return done.exit_code
+    except UnicodeEncodeError as error:
+        for arg in args:
+            # Bytes that are no UTF-8 come as halves of surrogate pairs. Paths may hold them.
+            if arg.encode(errors="ignore").decode() != arg:
+                shown = arg.encode(errors="backslashreplace").decode()
+                raise click.UsageError(f"{shown} is no UTF-8 text") from error
+        raise
     return result if isinstance(result, int) else ExitCode.DONE
 
 

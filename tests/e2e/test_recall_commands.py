@@ -166,6 +166,20 @@ def test_what_is_no_query_is_refused(
     assert recall("query", *args).code == 2
 
 
+def test_bytes_that_are_no_text_are_refused_or_found_nowhere(
+    recall: Recall, archive: Callable[..., None]
+) -> None:
+    archive(a_round(1))
+    for options in ((), ("--regex",)):
+        done = recall("query", "x\udcff", *options)
+        assert (done.code, "no UTF-8" in done.err) == (2, True)
+    for option in ("--file", "--ref", "--stream"):
+        assert recall("list", option, "x\udcff").code == 1
+        assert recall("list", option, "x\udcff", "--no-index").code == 1
+    for args in (("timeline", "\udcff"), ("round", "1", "--stream", "\udcff")):
+        assert recall(*args).code == 1
+
+
 def test_a_pattern_that_never_ends_is_stopped(
     recall: Recall, archive: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

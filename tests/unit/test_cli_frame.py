@@ -124,6 +124,17 @@ def test_without_a_command_the_help_is_shown_and_the_code_is_usage(run: Run) -> 
     assert err.count("Start here:") == 1
 
 
+def test_an_argument_that_is_no_text_is_a_usage_error(failing, run: Run) -> None:
+    """Bytes that are no UTF-8 reach a command as halves of surrogate pairs."""
+    failing(UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed"))
+    assert run("fail")[0] == ExitCode.BUG
+
+    code, _, err = run("fail", "--tenant", "x\udcff")
+
+    assert code == ExitCode.USAGE
+    assert "x\\udcff is no UTF-8 text" in err
+
+
 def test_a_usage_error_under_json_is_a_document_too(run: Run) -> None:
     code, out, _ = run("streams", "list", "--json", "--nonsense")
     error = json.loads(out)["error"]

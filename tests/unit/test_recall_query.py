@@ -59,8 +59,8 @@ def test_words_are_literal_and_quotes_make_a_phrase(text, needles):
     assert parse_query(text).needles == needles
 
 
-@pytest.mark.parametrize("text", ["", "  ", "\n"])
-def test_an_empty_text_is_refused(text):
+@pytest.mark.parametrize("text", ["", "  ", "\n", "x\udcff"])
+def test_an_empty_text_is_refused_and_bytes_that_are_none(text):
     with pytest.raises(InvalidQuery):
         parse_query(text)
 
@@ -103,7 +103,7 @@ def test_a_pattern_ignores_case_and_matches_line_by_line():
     assert not matches(parse_pattern("^line"), found(record))
 
 
-@pytest.mark.parametrize("text", ["", "(", "[", "*", "(?P<x", "a{99999999999999999999}"])
+@pytest.mark.parametrize("text", ["", "(", "[", "*", "\udcff", "(?P<x", "a{99999999999999999999}"])
 def test_what_is_no_pattern_is_refused(text):
     with pytest.raises(InvalidQuery):
         parse_pattern(text)
