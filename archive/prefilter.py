@@ -47,8 +47,12 @@ class Index(Generic[Owner]):
         return [self._owners[n] for n in sorted({self._places[word] for word, *_ in matches})]
 
     def words_in(self, text: str) -> list[tuple[Owner, list[str]]]:
-        """The same, each with those of its words that `text` holds."""
-        matches = self._find(text.encode("utf-8", "replace"), overlapping=True)
+        """The same for prose, each with those of its lower-case words that it holds.
+
+        `text` may be in any case, and a line break in it is a blank.
+        """
+        folded = text.encode("utf-8", "replace").lower().replace(b"\n", b" ")
+        matches = self._find(folded, overlapping=True)
         if not matches:
             return []
         found: dict[int, list[str]] = {}
@@ -73,7 +77,7 @@ class Hinted:
 
     def search(self, text: str) -> re.Match[str] | None:
         """The first match in `text`."""
-        hinted = self._find(text.lower().encode("utf-8", "replace"))
+        hinted = self._find(text.encode("utf-8", "replace").lower())
         return self.pattern.search(text) if hinted else None
 
 

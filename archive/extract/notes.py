@@ -26,8 +26,7 @@ def find_notes(speech: Sequence[Speech]) -> tuple[tuple[str, ...], tuple[str, ..
     for utterance in speech:
         if utterance.framed:
             continue  # an issue that the user shows
-        text = utterance.text.replace("\n", " ").lower()
-        cues = _CUES_OF[utterance.role, utterance.final].words_in(text)
+        cues = _CUES_OF[utterance.role, utterance.final].words_in(utterance.text)
         if not cues and not utterance.answer and not _may_head(utterance):
             continue
         for said in sentences(utterance, [hint for _, hints in cues for hint in hints]):
