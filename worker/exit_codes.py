@@ -45,7 +45,7 @@ MEANINGS: Final = {
     ExitCode.NO: '"no": nothing found, or a check failed',
     ExitCode.USAGE: "the command, its data or a setting is wrong",
     ExitCode.CORRUPT: "stored or imported data is corrupt",
-    ExitCode.UNAVAILABLE: "Redis or the archive can't be reached",
+    ExitCode.UNAVAILABLE: "Redis, the archive or a port can't be reached",
     ExitCode.BUG: "a bug of ares-worker",
     ExitCode.FULL: "Redis or the volume is full",
     ExitCode.BUSY: "busy or a conflict: try again",
