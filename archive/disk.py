@@ -6,6 +6,7 @@ those into the archive's own errors. Names are single path components below an o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from dataclasses import dataclass
@@ -149,6 +150,13 @@ class OsDisk:
             level = level.parent
         for folder in reversed(missing):
             folder.mkdir(mode, exist_ok=True)
+            made = os.open(folder, _FOLDER | os.O_NOFOLLOW)
+            try:
+                # The umask took bits away. One refusal is as good as none: another may have made it.
+                with contextlib.suppress(PermissionError):
+                    os.fchmod(made, mode | stat.S_IMODE(os.fstat(made).st_mode) & stat.S_ISGID)
+            finally:
+                os.close(made)
             # A folder whose name isn't durable takes everything in it along at power loss.
             above = os.open(folder.parent, _FOLDER)
             try:

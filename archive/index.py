@@ -62,7 +62,9 @@ class RecallIndex:
 
     def __init__(self, path: Path) -> None:
         with _translated():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            above = (path.parent, *path.parent.parents)
+            for folder in reversed([folder for folder in above if not folder.exists()]):
+                folder.mkdir(mode=0o700, exist_ok=True)
             # The text of private rounds: nobody else may read it, whatever the umask.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None)

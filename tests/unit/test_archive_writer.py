@@ -220,23 +220,24 @@ def test_a_replay_past_a_damaged_round_repeats_none_of_those_behind_it(tmp_path)
     assert placed == [("written", 7), ("found", 4), ("found", 5), ("found", 6), ("written", 8)]
 
 
-def test_modes_are_as_set_whatever_the_umask(tmp_path):
-    before = os.umask(0o077)
+@pytest.mark.parametrize("umask", [0, 0o077, 0o177, 0o377])
+def test_modes_are_as_set_whatever_the_umask(tmp_path, umask):
+    """Also those of the archive's directory, and of what was missing above it."""
+    before = os.umask(umask)
     try:
-        FileArchiveWriter(tmp_path / "a").record(record(1))
+        FileArchiveWriter(tmp_path / "above/a").record(record(1))
         FileArchiveWriter(tmp_path / "b", modes=Modes(0o644, 0o755)).record(record(1))
     finally:
         os.umask(before)
 
-    def mode(name: str) -> int:
-        return stat.S_IMODE((tmp_path / name).stat().st_mode)
+    def mode(path: str) -> int:
+        return stat.S_IMODE((tmp_path / path).stat().st_mode)
 
-    assert [mode(f"a/{name}") for name in ("default", "default/s", "default/s/round_1.json")] == [
-        0o750,
-        0o750,
-        0o640,
-    ]
-    assert [mode(f"b/{name}") for name in ("default/s", "default/s/round_1.json")] == [0o755, 0o644]
+    folders = ("above", "above/a", "above/a/default", "above/a/default/s")
+    assert [mode(folder) for folder in folders] == [0o750] * 4
+    assert mode("above/a/default/s/round_1.json") == 0o640
+    assert [mode(folder) for folder in ("b", "b/default", "b/default/s")] == [0o755] * 3
+    assert mode("b/default/s/round_1.json") == 0o644
 
 
 def test_a_shared_folder_hands_its_group_on(tmp_path):

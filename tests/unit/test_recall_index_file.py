@@ -76,13 +76,15 @@ def test_the_index_is_made_once_and_then_takes_in_only_what_is_new(archive, cach
     assert look(archive, cache) == [4, 3, 2, 1]
 
 
-def test_only_its_owner_may_read_the_index(archive, cache):
+def test_only_its_owner_may_read_the_index(archive, tmp_path):
+    cache = tmp_path / "home/.cache/ares-worker"
     before = os.umask(0)
     try:
         look(archive, cache)
     finally:
         os.umask(before)
-    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    for folder in (cache, cache.parent, cache.parent.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for path in cache.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
