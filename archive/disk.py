@@ -152,7 +152,7 @@ class OsDisk:
             folder.mkdir(mode, exist_ok=True)
             made = os.open(folder, _FOLDER | os.O_NOFOLLOW)
             try:
-                # The umask took bits away. One refusal is as good as none: another may have made it.
+                # The umask took bits away. A refusal means that another user was faster.
                 with contextlib.suppress(PermissionError):
                     os.fchmod(made, mode | stat.S_IMODE(os.fstat(made).st_mode) & stat.S_ISGID)
             finally:
