@@ -77,8 +77,11 @@ class Hinted:
 
     def search(self, text: str) -> re.Match[str] | None:
         """The first match in `text`."""
-        hinted = self._find(text.encode("utf-8", "replace").lower())
-        return self.pattern.search(text) if hinted else None
+        return self.pattern.search(text) if self.could_be_in(text) else None
+
+    def could_be_in(self, text: str) -> bool:
+        """Whether `text` holds a hint."""
+        return bool(self._find(text.encode("utf-8", "replace").lower()))
 
 
 class Run:

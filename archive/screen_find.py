@@ -30,8 +30,8 @@ _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 # of these signs, or one of these names says what it is.
 _TOKEN_RUN: Final = Run(_ALPHANUMERIC + "+/_-.~=%:$", 15)
 _SIGNS: Final = ("%", "PRIVATE")
-_TOOLS: Final = ("authorization", "cookie", "curl", "mysql", "mariadb", "sshpass")
-_NAMES: Final = (*ASSIGNMENT_HINTS, *_TOOLS)
+_WORDS: Final = ("authorization", "cookie", "curl", "mysql", "mariadb", "sshpass")
+_NAMES: Final = (*ASSIGNMENT_HINTS, *_WORDS)
 _MAX_ENCODED: Final = 65_536
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z]+(?:[-_.][A-Za-z]+)*[.!?]?")
 _CODE: Final = re.compile(r"[A-Za-z_][\w.]*(?:\.\w+|\(|\[)|/|~/|\./|https?:|\d[\d.,]*[a-z%]{0,3}")

@@ -52,7 +52,11 @@ def may_number(text: str) -> bool:
 
 
 def _is_worded(text: str) -> bool:
-    return _DIGIT.search(text) is not None and _NUMBER_HINT.search(text.lower()) is not None
+    return (
+        _DIGIT.search(text) is not None
+        and _NUMBER_HINT.could_be_in(text)
+        and _NUMBER_HINT.pattern.search(text.lower()) is not None
+    )
 
 
 def add_numbers(text: str, refs: Refs) -> None:

@@ -15,6 +15,7 @@ from .text import clean_terminal
 
 _SCRIPT_KEYS: Final = ("command", "cmd", "script", "code", "commandLine", "CommandLine")
 _DIRECTORY_KEYS: Final = ("workdir", "cwd", "dir_path", "directory", "working_directory", "Cwd")
+_DIRECTORIES: Final = frozenset(_DIRECTORY_KEYS)
 _SHELL_TOOLS: Final = frozenset(
     {
         "bash", "shell", "exec_command", "run_shell_command", "execute_bash", "run", "run_command",
@@ -107,7 +108,9 @@ class CallDraft:
 
 def finish_call(draft: CallDraft) -> ToolRun:
     """The tool run that a call and its results, mostly one, amount to."""
-    tool = draft.tool.rsplit("__", 1)[-1].lower()
+    tool = draft.tool.lower()
+    if "__" in tool:
+        tool = tool.rsplit("__", 1)[-1]
     arguments, text = _as_mapping(draft.arguments)
     script, code = _script_of(tool, draft.arguments, arguments, text)
     outputs: list[str] = []
@@ -192,7 +195,7 @@ def continued_name(run: ToolRun) -> str:
 
 
 def _directory_of(arguments: Mapping[str, Any]) -> str:
-    for key in _DIRECTORY_KEYS:
+    for key in _DIRECTORY_KEYS if not _DIRECTORIES.isdisjoint(arguments) else ():
         if arguments.get(key):
             return str(arguments[key])
     return ""
