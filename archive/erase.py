@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .disk import Disk
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, RoundNotFound, UnsafePath
@@ -129,7 +129,8 @@ class Eraser:
                 folder.replace(folder.stage(tombstone_to_bytes(tombstone)), name)
                 done.erased += 1
         except (ArchiveFailure, UnsafePath) as exc:
-            done.pending.append(problem(exc))
+            # The round is what is pending, not the temporary file that could not be made.
+            done.pending.append(replace(problem(exc), path=f"{folder.path}/{name}"))
 
 
 def _read(folder: Folder, name: str) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from archive import FileArchiveReader, FileArchiveWriter, RoundErased, RoundNotF
 from archive.erase import Eraser
 from archive.layout import TEMP_PREFIX
 from archive.record_json import record_to_bytes
+from support.simulated_disk import FaultyDisk
 
 SECRET = "the secret plan"
 
@@ -121,6 +123,25 @@ def test_doing_it_again_changes_nothing_and_says_so(archive):
     assert (again.erased, again.already_erased) == (0, 3)
     assert bytes_of(archive) == before
     assert eraser.round("default", "s", 1).already_erased == 1
+
+
+@pytest.mark.parametrize("operation", ["create", "write", "sync", "rename"])
+def test_a_round_for_whose_tombstone_there_is_no_room_is_pending_and_named(archive, operation):
+    full = [True]
+
+    def hook(name: str, args: object) -> None:
+        if name == operation and full:
+            full.pop()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    eraser = Eraser(archive, disk=FaultyDisk(hook))
+    done = eraser.stream("default", "s")
+    assert [(item.path, item.reason) for item in done.pending] == [
+        (f"{archive}/default/s/round_1.json", "no_space")
+    ]
+    assert done.erased == 2
+    again = eraser.stream("default", "s")
+    assert (again.erased, again.already_erased, again.complete) == (1, 2, True)
 
 
 def test_a_round_that_never_was_is_not_found(archive):
