@@ -35,6 +35,15 @@ class Deadline:
             self._timer = loop.call_at(self._due, self._look)
         return now
 
+    def check(self) -> None:
+        """Raise `CancelledError` where a cancellation since `begin` got lost on its way.
+
+        `asyncio.wait_for` of Python 3.11, which redis-py calls when it connects, swallows one
+        that comes when what it waits for is just done.
+        """
+        if self._task is not None and self._task.cancelling() > self._cancelled_before:
+            raise asyncio.CancelledError
+
     def end(self) -> None:
         """The exchange is over; the timer is left to find that out."""
         self._task = None

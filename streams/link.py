@@ -71,6 +71,8 @@ class TransportLink(asyncio.Protocol):
 
     async def roundtrip(self, packet: bytes, count: int) -> list[Any]:
         """See `Link.roundtrip`."""
+        if self._waiter is not None:  # nobody could tell whose replies are whose
+            self._fail(RedisConnectionError("two packets at once on one connection"))
         if self._failure is not None:
             raise self._failure
         self._due = count

@@ -90,7 +90,9 @@ class Wire:
         began = self._deadline.begin(timeout_s or self._timeout_s)
         try:
             link = await self._usable()
+            self._deadline.check()
             replies = await link.roundtrip(packet, len(commands))
+            self._deadline.check()
         except (RedisError, OSError) as exc:
             await self.close()
             raise translate(exc) from exc

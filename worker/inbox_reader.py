@@ -46,6 +46,7 @@ class InboxReader:
         self._pass_began_ms = 0
         self._count, self._pages_to_sample = _UNKNOWN_COUNT, 0
         self._ahead: tuple[bytes, asyncio.Task[Page]] | None = None
+        self._dropped: asyncio.Task[Page] | None = None
 
     async def first(self) -> Entry | None:
         """The oldest entry of the inbox, wherever the cursor is."""
@@ -55,10 +56,10 @@ class InboxReader:
     async def page(self) -> Page:
         """The entries behind the cursor; none at the end of the pass."""
         self._watch_pass()
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[0] == self._cursor:
-            return await ahead[1]
-        self._drop(ahead)
+        if self._ahead is not None and self._ahead[0] == self._cursor:
+            (_, reading), self._ahead = self._ahead, None
+            return await reading
+        self._drop_ahead()
         return Page(await self._next(self._wire, self._cursor))
 
     async def entry(self) -> Page:
@@ -68,7 +69,7 @@ class InboxReader:
 
     def read_ahead(self, page: Page) -> None:
         """Begin to read and parse what follows a full `page`, while that one is committed."""
-        if len(page.entries) >= self._count:
+        if len(page.entries) >= self._count and self._ahead_is_free():
             start = _behind(page)
             self._ahead = (start, asyncio.create_task(self._parsed(start)))
 
@@ -87,8 +88,7 @@ class InboxReader:
 
     def restart(self) -> None:
         """Begin a new pass."""
-        ahead, self._ahead = self._ahead, None
-        self._drop(ahead)
+        self._drop_ahead()
         self._left_behind = False
         self._cursor, self._pass_began_ms = _START, self._clock()
         self.left_out.clear()
@@ -109,8 +109,9 @@ class InboxReader:
 
     async def close(self) -> None:
         """Close the connection for reading ahead; the other belongs to the caller."""
-        ahead, self._ahead = self._ahead, None
-        self._drop(ahead)
+        self._drop_ahead()
+        if self._dropped is not None:
+            await asyncio.wait([self._dropped])
         await self._ahead_wire.close()
 
     def _watch_pass(self) -> None:
@@ -149,11 +150,16 @@ class InboxReader:
         self._pages_to_sample -= 1
         return self._count
 
-    @staticmethod
-    def _drop(ahead: tuple[bytes, asyncio.Task[Page]] | None) -> None:
+    def _drop_ahead(self) -> None:
+        """Give up what is being read ahead; until that has ended, its wire is taken."""
+        ahead, self._ahead = self._ahead, None
         if ahead is not None:
-            ahead[1].cancel()
-            ahead[1].add_done_callback(_forget)
+            self._dropped = ahead[1]
+            self._dropped.cancel()
+            self._dropped.add_done_callback(_forget)
+
+    def _ahead_is_free(self) -> bool:
+        return self._dropped is None or self._dropped.done()
 
 
 def _behind(page: Page) -> bytes:
