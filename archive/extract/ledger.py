@@ -12,6 +12,7 @@ from .linediff import changed_lines
 from .paths import is_scratch
 from .text import count_lines
 
+_MAX_SHELVES: Final = 50
 _MAX_MOVES: Final = 20_000  # of files along with their folder
 
 
@@ -182,7 +183,8 @@ class Ledger:
 
     def shelve(self, name: str = "") -> None:
         """Uncommitted changes were put aside, into the stash or into the file of this name."""
-        self._shelves[name] = {path: replace(self.entries[path]) for path in self._tracked}
+        if len(self._shelves) < _MAX_SHELVES or name in self._shelves:
+            self._shelves[name] = {path: replace(self.entries[path]) for path in self._tracked}
 
     def unshelve(self, name: str = "") -> bool:
         """They are back, if there were any."""

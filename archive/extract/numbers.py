@@ -64,6 +64,7 @@ def add_numbers(text: str, refs: Refs) -> None:
     settled = _add_worded(text, refs) if _is_worded(text) else set()
     if "#" not in text:
         return
+    coloured: bool | None = None
     for match in islice(_NUMBER.finditer(text), MAX_CANDIDATES):
         value = f"#{match[1]}"
         if value in settled or ("pr", value) in refs or ("issue", value) in refs:
@@ -71,8 +72,10 @@ def add_numbers(text: str, refs: Refs) -> None:
         before = text[max(0, match.start() - 40) : match.start()]
         if _OTHER_NUMBER.search(before) or _CSS.search(before):
             continue
-        if len(match[1]) == 6 and (len(set(match[1])) < 3 or _HEX_COLOUR.search(text)):
-            continue  # a colour among colours
+        if len(match[1]) == 6:
+            coloured = _HEX_COLOUR.search(text) is not None if coloured is None else coloured
+            if coloured or len(set(match[1])) < 3:
+                continue  # a colour, perhaps among others
         issue = _ISSUE_BEFORE.search(before) is not None
         if issue or len(match[1]) > 1:
             refs.add("issue" if issue else "pr", value)

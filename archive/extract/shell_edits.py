@@ -138,12 +138,14 @@ def _printed(shell: Shell, call: Invocation) -> str | None:
     return None
 
 
-def _formatted(form: str, values: Sequence[str]) -> str:
+def _formatted(form: str, values: Sequence[str]) -> str | None:
     """What printf makes of a format and values: the format again while there are any."""
     places = len(_PLACE.findall(form))
     if not places or not values:
         return form
-    rounds = min(-(-len(values) // places), _MAX_JOINED)
+    rounds = -(-len(values) // places)
+    if rounds * len(form) > MAX_CHARACTERS:
+        return None
     left = iter(values)
     return "".join(_PLACE.sub(lambda _: next(left, ""), form) for _ in range(rounds))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from .balance import folders_of
 from .commands import Invocation
 from .paths import join
 from .shell_code import apply_patch
@@ -14,7 +15,8 @@ _GIT_REMOVED: Final = re.compile(r"^rm '([^'\n]+)'$", re.MULTILINE)
 _GIT_CLEANED: Final = re.compile(r"^Removing (.+)$", re.MULTILINE)
 _GIT_LISTED: Final = re.compile(
     r"^(?:D  | D |D\t| delete mode \d{6} )(.+)$|^(?:R  |R\d{3}\t)(.+?)(?: -> |\t)(.+)$"
-    r"|^ rename (?:([^{\n]{0,400})\{(.{0,200}) => (.{0,200})\}(.{0,400})|(\S+) => (\S+)) \(\d+%\)$",
+    r"|^ rename (?:([^{\n]{0,400})\{([^{}\n]{0,200}?) => ([^{}\n]{0,200})\}([^(\n]{0,400}?)"
+    r"|(\S+) => (\S+)) \(\d+%\)$",
     re.MULTILINE,
 )
 _LISTING: Final = frozenset({"status", "commit", "diff", "show", "log"})
@@ -77,7 +79,7 @@ def _read_listing(shell: Shell) -> None:
             if not plain_old:
                 source, target = (f"{head}{part}{tail}".replace("//", "/") for part in (old, new))
         path = join(shell.directory, removed or source)
-        folder = next((f for f in shell.ledger.emptied if path.startswith(f + "/")), "")
+        folder = next((f for f in folders_of(path) if f in shell.ledger.emptied), "")
         if not folder:
             continue
         shell.ledger.forget(folder)

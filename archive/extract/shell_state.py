@@ -12,6 +12,7 @@ from .tool_run import ToolRun
 
 _VARIABLE: Final = re.compile(r"^\$\{?(\w+)\}?$")
 _INSIDE: Final = re.compile(r"\$\{?(\w+)\}?")
+_LONGEST: Final = 4096  # value of a variable
 _MAX_TURNS: Final = 200  # of one loop
 
 
@@ -46,10 +47,11 @@ class Shell:
         """Read `NAME=value` words."""
         for word in words:
             name, _, value = word.partition("=")
-            if "$(" in value or "`" in value:
+            filled = self._filled(value)
+            if "$(" in value or "`" in value or len(filled) > _LONGEST:
                 self._loops.pop(name, None)
             else:
-                self._loops[name] = [self._filled(value)]
+                self._loops[name] = [filled]
 
     def enter(self, words: Sequence[str]) -> None:
         """Read a `cd`."""

@@ -96,7 +96,7 @@ GO_RUST: Final[tuple[CheckTool, ...]] = (
         ),
         ("pass", r"^test result: ok\.|^ +Summary \[.*\b\d+ passed"),
         unless="--no-run --list",
-        own=(("fail", r"^test \S+.* \.\.\. FAILED$|^---- \S+ stdout ----$|^error: |^ +FAIL \["),),
+        own=(("fail", r"^test .* \.\.\. FAILED$|^---- \S+ stdout ----$|^error: |^ +FAIL \["),),
     ),
     tool(
         "cargo clippy",

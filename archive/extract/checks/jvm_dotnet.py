@@ -43,10 +43,10 @@ JVM_DOTNET: Final[tuple[CheckTool, ...]] = (
         "test",
         "gradle test, gradlew test, gradle check, gradlew check, gradle build, gradlew build",
         "BUILD SUCCESSFUL|BUILD FAILED| tests completed",
-        ("fail", r"^BUILD FAILED|^FAILURE: Build failed|\d+ tests? completed, [1-9]\d* failed"),
+        ("fail", r"^BUILD FAILED|^FAILURE: Build failed|\b\d+ tests? completed, [1-9]\d* failed"),
         ("pass", r"^BUILD SUCCESSFUL"),
         silent=True,
-        own=(("fail", r"^\S.* > .* FAILED$|^> Task :\S+ FAILED"),),
+        own=(("fail", r"^\S[^>\n]* > .* FAILED$|^> Task :\S+ FAILED"),),
     ),
     tool(
         "gradle build",

@@ -49,9 +49,9 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         "lint",
         "pre-commit run, prek run",
         "Passed|Failed|Skipped",
-        ("fail", r"\.{3,}(?:\([^)\n]*\))?Failed$"),
-        ("pass", r"\.{3,}(?:\([^)\n]*\))?Passed$"),
-        ("skip", r"\.{3,}(?:\([^)\n]*\))?Skipped$"),
+        ("fail", r"(?<!\.)\.{3,}(?:\([^)\n]*\))?Failed$"),
+        ("pass", r"(?<!\.)\.{3,}(?:\([^)\n]*\))?Passed$"),
+        ("skip", r"(?<!\.)\.{3,}(?:\([^)\n]*\))?Skipped$"),
     ),
     tool(
         "c++ tests",
@@ -61,8 +61,8 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         "|failures are detected|failure is detected",
         (
             "fail",
-            r"^\[  FAILED  \]|test cases: +\d+ \|.*\b[1-9]\d* failed|^# (?:FAIL|ERROR): +[1-9]"
-            r"|^\*\*\* \d+ failures? (?:is|are) detected",
+            r"^\[  FAILED  \]|test cases: +\d+ \|.{0,200}\b[1-9]\d* failed"
+            r"|^# (?:FAIL|ERROR): +[1-9]|^\*\*\* \d+ failures? (?:is|are) detected",
         ),
         (
             "pass",
@@ -86,12 +86,12 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         (
             "fail",
             r"^\*\* TEST FAILED|Executed \d+ tests?, with [1-9]\d* failures?"
-            r"|Test run with \d+ tests?.* failed after",
+            r"|Test run with \d+ tests?.{0,200} failed after",
         ),
         (
             "pass",
             r"^\*\* TEST SUCCEEDED|Executed \d+ tests?, with 0 failures"
-            r"|Test run with \d+ tests?.* passed after",
+            r"|Test run with \d+ tests?.{0,200} passed after",
         ),
     ),
     tool(
@@ -140,7 +140,7 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         "test",
         "zig test, zig build test",
         " tests passed.| failed",
-        ("fail", r"^\d+ passed; .*[1-9]\d* failed|: error: "),
+        ("fail", r"^\d+ passed; .*\b[1-9]\d* failed|: error: "),
         ("pass", r"^All \d+ tests passed\."),
         silent=True,
     ),
@@ -168,7 +168,7 @@ OTHER: Final[tuple[CheckTool, ...]] = (
         "lint",
         "luacheck",
         "Total: ",
-        ("fail", r"^Total: .*[1-9]\d* errors? in|^Total: [1-9]\d* warnings?"),
+        ("fail", r"^Total: .*\b[1-9]\d* errors? in|^Total: [1-9]\d* warnings?"),
         ("pass", r"^Total: 0 warnings / 0 errors"),
     ),
     # Tools of which the exit code says all.

@@ -36,11 +36,11 @@ PYTHON: Final[tuple[CheckTool, ...]] = (
         ("pass", r"\.py [.sx]+ +\[100%\]$|^[.sx]+ +\[100%\]$"),
         unless="--collect-only --co --fixtures --markers",
         own=(
-            ("fail", r"^=+ (?:FAILURES|ERRORS) =+$|^\S+::\S.* (?:FAILED|ERROR)\b"),
+            ("fail", r"^=+ (?:FAILURES|ERRORS) =+$|^[^\s:]{1,300}::\S[^\n]* (?:FAILED|ERROR)\b"),
             ("fail", r"^(?:\S+\.py )?[.sxXFE]*[FE][.sxXFE]* *(?:\[ *\d+%\])?$"),
             ("fail", r"^collected \d+ items? / \d+ errors?\b|^!+ .*(?:stopping after|Interrupted)"),
             ("fail", r"^ +[1-9]\d* (?:failed|error)$"),
-            ("pass", r"^\S+::\S.* PASSED\b|^ +[1-9]\d* passed$"),
+            ("pass", r"^[^\s:]{1,300}::\S[^\n]* PASSED\b|^ +[1-9]\d* passed$"),
         ),
     ),
     tool(

@@ -124,7 +124,7 @@ WEB: Final[tuple[CheckTool, ...]] = (
         "test",
         "ava, cypress run, karma start",
         " test failed| tests failed| test passed| tests passed|All specs passed| of ",
-        ("fail", r"^ *[1-9]\d* tests? failed|[1-9]\d* of \d+ failed|Executed \d+ of \d+.*FAILED"),
+        ("fail", r"^ *[1-9]\d* tests? failed|\b[1-9]\d* of \d+ failed|Executed \d+ of \d+.*FAILED"),
         ("pass", r"^ *[1-9]\d* tests? passed|All specs passed!|Executed \d+ of \d+.*SUCCESS"),
     ),
     tool(
