@@ -108,15 +108,18 @@ def recorded(
 ) -> Iterator[Callable[[str], list[Any]]]:
     """Events of a stream after a worker has been there; it must archive one round in all."""
     here = install(server.url)
+    asked = []
 
     def events(stream: str) -> list[Any]:
+        asked.append(stream)
         here.call("run", "--once")
         assert here.json("dead", "list") == []
         shown = here.json("streams", "show", stream)["events"]
         return [(event["type"], event["payload"]) for event in shown]
 
     yield events
-    assert len(here.rounds()) == 1
+    if asked:  # a test whose client can't be installed is skipped before
+        assert len(here.rounds()) == 1
 
 
 def shell(desk: Desk, code: str) -> None:
