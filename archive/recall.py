@@ -100,7 +100,7 @@ class Recall:
         report: Report,
         progress: Progress | None,
     ) -> Iterator[Place]:
-        proposed: set[Place] = set()
+        proposed: dict[tuple[str, ...], set[int]] = {}
         # One stream is soon read, and a pattern needs the text as it was written.
         if self._index is not None and not filters.streams and query.pattern is None:
             for may_be_made_anew in (True, False):
@@ -108,8 +108,9 @@ class Recall:
                     for place in self._indexed(
                         self._index, query, filters, limit, report, progress
                     ):
-                        if place not in proposed:
-                            proposed.add(place)
+                        numbers = proposed.setdefault(place.folder.parts, set())
+                        if place.round not in numbers:
+                            numbers.add(place.round)
                             yield place
                     return
                 except IndexUnusable as exc:
@@ -118,7 +119,7 @@ class Recall:
         for place in scan(
             self._survey, self._folders(filters, report), query, filters, limit=limit, report=report
         ):
-            if place not in proposed:
+            if place.round not in proposed.get(place.folder.parts, ()):
                 yield place
 
     def _folders(self, filters: Filters, report: Report) -> Iterable[StreamFolder]:

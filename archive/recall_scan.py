@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from .failures import RecordDamaged, RoundDamaged
+from .publication import end_time
 from .recall_guard import matches_in_time
 from .recall_query import Filters, Query, newest_first
 from .recall_text import fold
@@ -20,6 +22,10 @@ ASCII_WHEN_FOLDED: Final = "ßİŉſ\u037eẚẞ\u1fef\u212aﬀﬁﬂﬃﬄﬅ�
 
 _FOLDS_TO_ASCII: Final = re.compile(b"|".join(c.encode() for c in ASCII_WHEN_FOLDED))
 _ASCII: Final = bytes(range(128))
+_KEY: Final = struct.Struct(">QQI")
+_LAST: Final = 2**63
+"""Beyond every time in microseconds and every number of a round."""
+
 _ESCAPED_IN_JSON: Final = re.compile('["\\\\\x00-\x1f\x7f]+')
 _ASCII_RUN: Final = re.compile("[\x20-\x7e]+")
 
@@ -32,18 +38,45 @@ def scan(
     *,
     limit: int | None,
     report: Report,
-) -> list[Place]:
+) -> Iterable[Place]:
     """Places of the rounds that match, newest first; of the newest `limit` where there is one.
 
     Every file is checked for damage, whether it could match or not.
     """
     found = (
-        (newest_first(item), item.place)
-        for folder in folders
-        for item in _matching(survey, folder, query, filters, report)
+        item for folder in folders for item in _matching(survey, folder, query, filters, report)
     )
-    ordered = sorted(found) if limit is None else heapq.nsmallest(limit, found)
-    return [place for _, place in ordered]
+    if limit is None:
+        return _Ordered(found).places()
+    best = heapq.nsmallest(limit, ((newest_first(item), item.place) for item in found))
+    return [place for _, place in best]
+
+
+class _Ordered:
+    """Rounds in the order of `newest_first`, in few bytes each: there may be a million."""
+
+    def __init__(self, found: Iterable[ArchivedRound]) -> None:
+        self._folders: list[StreamFolder] = []
+        self._keys: list[bytes] = []
+        for item in found:
+            folder, number = item.place
+            if not self._folders or self._folders[-1] is not folder:
+                self._folders.append(folder)
+            times = _LAST - end_time(item.record), _LAST - number
+            self._keys.append(_KEY.pack(*times, len(self._folders) - 1))
+
+    def places(self) -> Iterator[Place]:
+        """One after the other."""
+        by_name = sorted(self._folders, key=lambda each: (each.tenant, "/".join(each.parts)))
+        if by_name != self._folders:
+            ranks = {folder: rank for rank, folder in enumerate(by_name)}
+            for at, key in enumerate(self._keys):
+                *times, number = _KEY.unpack(key)
+                self._keys[at] = _KEY.pack(*times, ranks[self._folders[number]])
+        self._keys.sort()
+        for key in self._keys:
+            _, before_last, rank = _KEY.unpack(key)
+            yield Place(by_name[rank], _LAST - before_last)
 
 
 def _matching(

@@ -157,6 +157,7 @@ class ArchiveAndIndex(RuleBasedStateMachine):
             (Filters(ref="#1"), None),
             (Filters(since=START + timedelta(minutes=1)), 1),
             (Filters(action="fix", outcome="completed"), 3),
+            (Filters(streams=("B/ß", "Agent_7", "a")), None),
         ):
             with_index = ask(
                 Recall(self.archive, cache=self.cache), query, filters=filters, limit=limit
