@@ -30,6 +30,8 @@ class Ledger:
         self._shelves: dict[str, dict[str, Entry]] = {}
         self.emptied: dict[str, None] = {}
         """Folders removed or renamed of which no file is known."""
+        self.globs: dict[str, None] = {}
+        """Patterns of files that were edited or removed, of which none is known."""
         self._backups: dict[str, tuple[str, Entry | None]] = {}
 
     def is_scratch(self, path: str) -> bool:

@@ -14,7 +14,7 @@ from .ledger import Ledger
 from .paths import Roots
 from .shell import parse_script
 from .shell_code import apply_patch, run_script
-from .shell_git import edit_with_git
+from .shell_git import GIT_VERBS, edit_with_git
 from .shell_powershell import NAMES as POWERSHELL_NAMES
 from .shell_powershell import POWERSHELL
 from .shell_sed import edit_with_perl, edit_with_sed
@@ -35,12 +35,17 @@ def apply_shell(run: ToolRun, ledger: Ledger, roots: Roots) -> None:
     """Book what the commands of a shell run did to files."""
     if run.refused or not run.completed:
         return
-    if ">" not in run.script and not names_any(run.script, _NAMES):
+    if not (_writes(run.script) or names_any(run.script, _NAMES) or ledger.emptied):
         return
     if not any(_may_change(call) for call in run.calls):
         return
     start = run.directory if run.directory.startswith("/") else roots.directory
     _book(Shell(run, ledger, start))
+
+
+def _writes(script: str) -> bool:
+    """Whether a script redirects more than its errors: a cheap look before it is parsed."""
+    return ">" in script and ">" in script.replace("2>&1", "").replace("2>/dev/null", "")
 
 
 def _may_change(call: Invocation) -> bool:
@@ -164,6 +169,7 @@ def _write_piped(shell: Shell, call: Invocation, before: Invocation | None) -> N
 
 def _remove(shell: Shell, call: Invocation) -> None:
     words = plain_words(call.words)
+    shell.note_globs(words)
     recursive = any(has_flag(w, "r") or has_flag(w, "R") for w in call.words)
     for path in shell.paths(words):
         shell.ledger.delete(f"{path}/" if recursive else path, shell.run.index)
@@ -231,4 +237,8 @@ _HANDLERS: Final[dict[str, Callable[[Shell, Invocation], None]]] = {
     "sed": edit_with_sed, "gsed": edit_with_sed, "perl": edit_with_perl, "awk": edit_with_perl,
     "gawk": edit_with_perl, "patch": apply_patch, "apply_patch": apply_patch, "git": edit_with_git,
 }  # fmt: skip
-_NAMES: Final = frozenset(_HANDLERS) | frozenset(_INTERPRETERS) | _PIPED_WRITERS | POWERSHELL_NAMES
+# Most calls of git only look: what counts is a verb that doesn't.
+_NAMES: Final = (
+    (frozenset(_HANDLERS) - {"git"} | GIT_VERBS)
+    | frozenset(_INTERPRETERS) | _PIPED_WRITERS | POWERSHELL_NAMES
+)  # fmt: skip

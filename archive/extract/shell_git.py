@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from fnmatch import translate
+from itertools import islice
 from typing import Final
 
 from .balance import folders_of
@@ -19,7 +21,16 @@ _GIT_LISTED: Final = re.compile(
     r"|(\S+) => (\S+)) \(\d+%\)$",
     re.MULTILINE,
 )
+_GIT_CHANGED: Final = re.compile(
+    r"^([MD ][MD ]?)[ \t](\S.*)$|^ (\S.{0,300}?) +\| +\d+ ([+-]*)$", re.MULTILINE
+)
+_MAX_CHANGES: Final = 2000
 _LISTING: Final = frozenset({"status", "commit", "diff", "show", "log"})
+
+GIT_VERBS: Final = frozenset(
+    {"rm", "clean", "mv", "apply", "checkout", "restore", "stash", "reset", "commit"}
+)
+"""Verbs that change the work tree or end what can be restored, redirections apart."""
 
 
 def edit_with_git(shell: Shell, call: Invocation) -> None:
@@ -68,6 +79,8 @@ def _git_command(shell: Shell, verb: str, words: list[str], call: Invocation) ->
         ledger.settle()
     if verb in _LISTING and ledger.emptied:
         _read_listing(shell)
+    if verb in _LISTING and ledger.globs:
+        _read_changes(shell)
 
 
 def _read_listing(shell: Shell) -> None:
@@ -89,6 +102,20 @@ def _read_listing(shell: Shell) -> None:
             goal = join(shell.directory, target)
             shell.ledger.forget(goal[: len(goal) - len(path) + len(folder)])
             shell.ledger.move(path, goal, shell.run.index)
+
+
+def _read_changes(shell: Shell) -> None:
+    """The files of patterns that were edited or removed, as git lists them afterwards."""
+    patterns = [re.compile(translate(glob)) for glob in shell.ledger.globs]
+    for match in islice(_GIT_CHANGED.finditer(shell.run.output[:100_000]), _MAX_CHANGES):
+        path = join(shell.directory, match[2] or match[3])
+        if path in shell.ledger.entries or not any(p.match(path) for p in patterns):
+            continue
+        if match[1] and "D" in match[1]:
+            shell.ledger.delete(path, shell.run.index)
+        else:
+            added, removed = (match[4] or "").count("+"), (match[4] or "").count("-")
+            shell.ledger.edit(path, added, removed, shell.run.index, sure=False)
 
 
 def _git_restore(shell: Shell, verb: str, words: list[str], plain: list[str]) -> None:

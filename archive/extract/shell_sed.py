@@ -33,6 +33,7 @@ def _edit_in_place(
     shell: Shell, call: Invocation, files: Sequence[str], added: int, removed: int
 ) -> None:
     backup = next((m[1] or m[2] for w in call.words if (m := _BACKUP.match(w))), "")
+    shell.note_globs(files)
     for path in shell.paths(files):
         if backup:
             shell.ledger.copy(path, path + backup, shell.run.index)

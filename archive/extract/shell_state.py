@@ -12,6 +12,7 @@ from .tool_run import ToolRun
 
 _VARIABLE: Final = re.compile(r"^\$\{?(\w+)\}?$")
 _INSIDE: Final = re.compile(r"\$\{?(\w+)\}?")
+_MAX_GLOBS: Final = 20
 _LONGEST: Final = 4096  # value of a variable
 _MAX_TURNS: Final = 200  # of one loop
 
@@ -70,6 +71,12 @@ class Shell:
             for name in self._loops.get(variable[1], [word]) if variable else [word]:
                 if "*" not in name and "?" not in name:
                     yield join(self.directory, self._filled(name))
+
+    def note_globs(self, words: Iterable[str]) -> None:
+        """Remember patterns of changed files, for when git lists these."""
+        for word in words:
+            if ("*" in word or "?" in word) and len(self.ledger.globs) < _MAX_GLOBS:
+                self.ledger.globs[join(self.directory, self._filled(word))] = None
 
     def _filled(self, word: str) -> str:
         """`word` with the variables in it that have one value."""

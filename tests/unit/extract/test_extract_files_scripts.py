@@ -81,6 +81,10 @@ LISTED = [
     ),
     ("git mv o n", "git status --short", "R  o/a.py -> n/a.py", {"o/a.py", "n/a.py"}),
     ("rm -rf build", "git status --short", "?? x.txt", set()),
+    ("sed -i 's/x/y/' src/*.py", "git status --short", " M src/a.py\n M lib/b.py", {"src/a.py"}),
+    ("sed -i 's/x/y/' src/*.py", "git diff --stat", " src/a.py | 2 +-\n b.py | 1 +", {"src/a.py"}),
+    ("rm logs/*.txt", "git status --short", " D logs/a.txt\n M c.py", {"logs/a.txt"}),
+    ("cat src/*.py", "git status --short", " M src/a.py", set()),
 ]
 
 
