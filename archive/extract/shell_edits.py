@@ -35,7 +35,8 @@ def apply_shell(run: ToolRun, ledger: Ledger, roots: Roots) -> None:
     """Book what the commands of a shell run did to files."""
     if run.refused or not run.completed:
         return
-    if not (_writes(run.script) or names_any(run.script, _NAMES) or ledger.emptied):
+    listed = ledger.emptied or ledger.globs  # by what git says of them, whatever it is asked
+    if not (listed or _writes(run.script) or names_any(run.script, _NAMES)):
         return
     if not any(_may_change(call) for call in run.calls):
         return
