@@ -53,7 +53,7 @@ class _QueryCommand(AresCommand):
 @click.argument("text", nargs=-1, required=True)
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
 @filter_options
-@click.option("--full", is_flag=True, help="Long fields as a whole.")
+@click.option("--full", is_flag=True, help="Long lists as a whole, and where the round stands.")
 @json_option("an array of records")
 @pass_invocation
 def query(
