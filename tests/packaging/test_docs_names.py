@@ -17,15 +17,17 @@ from worker.cli_classes import GLOBAL_OPTIONS
 from worker.settings.load import setting_fields, variable
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / name
-    for name in (
-        *("README.md", "docs/architecture.md", "docs/cli.md", "docs/erasure.md", "docs/faq.md"),
-        *("docs/operations.md", "docs/producers.md", "docs/runbook.md", "docs/segments.md"),
-        *("docs/subscriptions.md", "streams/KEYS.md", "archive/FORMAT.md"),
-        "helm/ares-worker/README.md.tmpl",
+PAGES = sorted(
+    path
+    for pattern in (
+        "README.md",
+        "docs/*.md",
+        "archive/*.md",
+        "streams/*.md",
+        "helm/*/README.md.tmpl",
     )
-]
+    for path in ROOT.glob(pattern)
+)
 SECTIONS = {key.partition(".")[0] for key in setting_fields() if "." in key}
 
 every_page = pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def commands_named(page: Path) -> Iterator[tuple[str, list[str]]]:
     """`ares-worker …` as pages write it, with the words after it."""
     for line in said(page):
         for command in re.findall(r"(?:^|[\s$(/`\"'])ares-worker ([a-z][^|#>&;)`]*)", line):
-            yield command, command.split()
+            yield command, command.partition(" -- ")[0].split()
 
 
 @every_page
