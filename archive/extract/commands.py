@@ -14,7 +14,7 @@ _WORD_BYTES: Final = bytes(
 )
 _MAX_NESTING: Final = 4
 _MAX_REMEMBERED: Final = 1_000
-_SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
+SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish"})
 _NIX: Final = frozenset({"nix", "flox", "guix"})
 _PYTHONS: Final = ("python", "pypy")
 
@@ -231,7 +231,7 @@ def _inner_script(words: Sequence[str]) -> str | None:
     name = program_name(words[0])
     if name == "nix-shell" and "--run" in words[:-1]:
         return words[words.index("--run") + 1]
-    if name not in _SHELLS:
+    if name not in SHELLS:
         return None
     for at, word in enumerate(words[1:], 1):
         if word.startswith("-") and not word.startswith("--") and word.endswith("c"):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from .commands import Invocation, calls_of
+from .commands import SHELLS, Invocation, calls_of, program_name
 from .envelope import find_directory, unwrap
 from .payload import decode_json, is_failed, tool_output
 from .text import clean_terminal
@@ -41,6 +41,8 @@ _RUNNING: Final = re.compile(
     r"|started in background with shellId:? ?(\w+)"
     r"|<(?:command with )?shellId: ?(\w+)"
 )
+_WINDOWS_SHELLS: Final = frozenset({"powershell", "pwsh", "cmd"})
+_RUN_OPTIONS: Final = frozenset({"-c", "-lc", "-ic", "-lic", "-command", "/c"})
 _WRITTEN_TO: Final = re.compile(r"[Oo]utput is being written to:? (\S+)")
 _LINE_NUMBER: Final = re.compile(r"^ {0,6}\d+(?:→|\t)", re.MULTILINE)
 _REFUSED: Final = re.compile(
@@ -226,12 +228,15 @@ def _script_of(tool: str, raw: Any, arguments: Mapping[str, Any], text: str) -> 
         if isinstance(value, str) and value:
             if value[:1] == "[" and isinstance(argv := decode_json(value), list):
                 return _join_argv(argv), ""
-            return value, ""
+            return value.replace("\\", "/") if tool in _WINDOWS_SHELLS else value, ""
     return "", ""
 
 
 def _join_argv(argv: list[Any]) -> str:
     words = [str(word) for word in argv]
-    if len(words) == 3 and words[1] in ("-c", "-lc", "-ic", "-Command", "/c"):
-        return words[2]
+    program = program_name(words[0]) if words else ""
+    windows = program in _WINDOWS_SHELLS
+    if len(words) > 2 and words[-2].lower() in _RUN_OPTIONS and (windows or program in SHELLS):
+        # Backslashes part folders there, where a shell of Unix would take them for quotes.
+        return words[-1].replace("\\", "/") if windows else words[-1]
     return shlex.join(words)

@@ -60,3 +60,19 @@ def test_the_directory_may_be_named_when_the_task_begins(script) -> None:
     args = {"file_path": "/home/u/repo/src/a.py", "old_string": "x", "new_string": "y"}
 
     assert script.call("Edit", args, "updated").done().files() == {"src/a.py": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("args", "files"),
+    [
+        ({"command": ["bash", "--login", "-c", "echo x >> a.txt"]}, {"a.txt": (1, 0)}),
+        ({"command": ["python", "-c", "print(1) > a.txt"]}, {}),
+        (
+            {"command": ["powershell.exe", "-NoProfile", "-Command", "Remove-Item src\\a.txt"]},
+            {"src/a.txt": (0, 0)},
+        ),
+        ({"command": ["cmd.exe", "/c", "del src\\a.txt"]}, {"src/a.txt": (0, 0)}),
+    ],
+)
+def test_an_argv_list_holds_a_script_if_its_program_is_a_shell(script, args, files) -> None:
+    assert script.call("shell", args, "").done().files() == files
