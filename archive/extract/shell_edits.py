@@ -36,7 +36,7 @@ def apply_shell(run: ToolRun, ledger: Ledger, roots: Roots) -> None:
     if run.refused or not run.completed:
         return
     listed = ledger.emptied or ledger.globs  # by what git says of them, whatever it is asked
-    if not (listed or _writes(run.script) or names_any(run.script, _NAMES)):
+    if not (listed or _could_change(run.script)):
         return
     if not any(_may_change(call) for call in run.calls):
         return
@@ -44,9 +44,11 @@ def apply_shell(run: ToolRun, ledger: Ledger, roots: Roots) -> None:
     _book(Shell(run, ledger, start))
 
 
-def _writes(script: str) -> bool:
-    """Whether a script redirects more than its errors: a cheap look before it is parsed."""
-    return ">" in script and ">" in script.replace("2>&1", "").replace("2>/dev/null", "")
+def _could_change(script: str) -> bool:
+    """A cheap look before a script is parsed: most only read, and redirect their errors."""
+    if ">" in script and ">" in script.replace("2>&1", "").replace("2>/dev/null", ""):
+        return True
+    return names_any(script, _NAMES) or ("sed" in script and _IN_PLACE.search(script) is not None)
 
 
 def _may_change(call: Invocation) -> bool:
@@ -238,8 +240,9 @@ _HANDLERS: Final[dict[str, Callable[[Shell, Invocation], None]]] = {
     "sed": edit_with_sed, "gsed": edit_with_sed, "perl": edit_with_perl, "awk": edit_with_perl,
     "gawk": edit_with_perl, "patch": apply_patch, "apply_patch": apply_patch, "git": edit_with_git,
 }  # fmt: skip
-# Most calls of git only look: what counts is a verb that doesn't.
+# Most calls of git, sed and awk only look: what counts is a verb, or an option, that doesn't.
 _NAMES: Final = (
-    (frozenset(_HANDLERS) - {"git"} | GIT_VERBS)
+    (frozenset(_HANDLERS) - {"git", "sed", "gsed", "awk", "gawk"} | GIT_VERBS | {"inplace"})
     | frozenset(_INTERPRETERS) | _PIPED_WRITERS | POWERSHELL_NAMES
 )  # fmt: skip
+_IN_PLACE: Final = re.compile(r"-[-\w]{0,3}i")
