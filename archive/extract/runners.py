@@ -87,13 +87,14 @@ def tasks_of(words: Sequence[str]) -> list[str] | None:
     if name in SESSION_RUNNERS:
         return named_sessions(name, words)
     tasks = [w for w in positional(words) if "=" not in w]
-    if tasks and tasks[0] in verbs:
+    asked = bool(tasks) and tasks[0] in verbs
+    if asked:
         tasks = tasks[1:]
         if words[1:2] == ("workspace",):
             tasks = tasks[1:]
     elif name in _VERB_ONLY:
         return None
-    if tasks and tasks[0] in _NO_TASKS and name in _MANAGERS:
+    if not asked and tasks and tasks[0] in _NO_TASKS and name in _MANAGERS:
         return None
     if name in ("npm", "pnpm", "yarn", "mise", "bun", "deno", "composer", "devbox", "mix"):
         tasks = tasks[:1]

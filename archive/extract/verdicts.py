@@ -33,7 +33,8 @@ _NOT_RUN: Final = re.compile(
     r"command not found|: not found$|No module named (?:'?(?:pytest|ruff|mypy|flake8|pylint|tox|nox"
     r"|unittest)\b)|Missing script:|is not recognized as|Command \"[\w-]+\" not found"
     r"|No such file or directory: '(?:pytest|ruff|mypy)|could not determine executable to run"
-    r"|no task .{0,60} found|Unknown command: ",
+    r"|no task .{0,60} found|Unknown command: |\bcd: .{0,300}: No such file or directory"
+    r"|(?:No|no) such file or directory: \S*activate|activate: No such file or directory",
     re.MULTILINE,
 )
 
@@ -131,7 +132,7 @@ def _checks_of(run: ToolRun, logs: _Logs) -> list[Check]:
     calls = run.calls[:_MAX_CALLS]
     evidence = _window(run.output)
     if len(evidence) < 2000 and _NOT_RUN.search(evidence):
-        return []
+        return [check for call in calls for check in _judge_stopped(call, evidence)]
     found: list[Check] = []
     led: list[Check] = []
     rest, stopped = evidence, False

@@ -10,7 +10,7 @@ from archive.prefilter import Index
 from archive.record import Check, CheckKind
 
 from .check_match import MAKES, PROGRAMS, also_ran, match_tools
-from .checks import TOOLS, judge
+from .checks import TOOLS, CheckTool, judge
 from .commands import Invocation, calls_of, program_name
 from .endings import Ending, sounds_bad
 from .runners import named_kind, strip_prefixes
@@ -22,6 +22,8 @@ _ECHOED: Final = re.compile(
     r"|[\w.-]{1,30}: commands\[\d+\]>|task: \[[\w:.-]{1,40}\]) ?(\S[^\n]{1,400})$",
     re.MULTILINE,
 )
+# Runners that stop at the first of their commands that fails.
+_IN_TURN: Final = frozenset({"npm", "pnpm", "yarn", "bun", "composer", "make", "gmake", "just"})
 # A task that its name calls one of these, though it is the other that it runs.
 _TWINS: Final[dict[CheckKind, CheckKind]] = {"lint": "vet", "vet": "lint"}
 _TESTED: Final = ("py", "test", "cov", "3.", "django")
@@ -75,17 +77,25 @@ def judge_tasks(
 
 def _by_echo(call: Invocation, ending: Ending, run: ToolRun, text: str) -> Iterator[Check]:
     echoed = list(_echoed_calls(call, text))
-    for words in echoed:
-        for tool in match_tools(words):
-            result = judge(tool, text, own=len(echoed) == 1, whole=ending.shown)
-            if not result and (ending.code == 0 or len(echoed) == 1):
-                result = ending.verdict
-            quiet = tool.silent and ending.shown and not run.failed
-            if not result and quiet and not sounds_bad(text):
-                result = "pass"
-            if result:
-                yield Check(tool.kind, tool.name, result)
-                yield from also_ran(tool, words, result)
+    ran = [(words, tool) for words in echoed for tool in match_tools(words)]
+    results = [_of_echoed(tool, ending, run, text, alone=len(echoed) == 1) for _, tool in ran]
+    for place, (words, tool) in enumerate(ran):
+        result = results[place]
+        if not result and tool.silent and call.name in _IN_TURN and any(results[place + 1 :]):
+            result = "pass"  # what comes after it ran
+        if result:
+            yield Check(tool.kind, tool.name, result)
+            yield from also_ran(tool, words, result)
+
+
+def _of_echoed(tool: CheckTool, ending: Ending, run: ToolRun, text: str, *, alone: bool) -> str:
+    result = judge(tool, text, own=alone, whole=ending.shown)
+    if not result and (ending.code == 0 or alone):
+        result = ending.verdict
+    quiet = tool.silent and ending.shown and not run.failed
+    if not result and quiet and not sounds_bad(text):
+        result = "pass"
+    return result
 
 
 def _by_summary(text: str, known: frozenset[CheckKind]) -> Iterator[Check]:

@@ -166,3 +166,33 @@ def test_a_log_shown_later_is_the_run_that_wrote_it(script) -> None:
     script.shell("tail -3 /tmp/run.log", "=== 5 passed in 8.01s ===")
 
     assert script.done().checks() == [("test", "pytest", "pass")]
+
+
+def test_a_tool_that_is_missing_takes_no_other_ones_result_away(checks_of) -> None:
+    output = "bash: mypy: command not found\n3 passed in 0.1s"
+
+    assert checks_of("mypy src; pytest -q", output, 0) == [("test", "pytest", "pass")]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "bash: line 1: cd: web: No such file or directory",
+        "bash: .venv/bin/activate: No such file or directory",
+    ],
+)
+def test_what_stands_behind_a_missing_folder_did_not_run(checks_of, output: str) -> None:
+    assert checks_of("cd web && . .venv/bin/activate && pytest", output, 1) == []
+
+
+def test_of_commands_in_turn_those_before_the_failed_one_passed(checks_of) -> None:
+    output = (
+        "> x@1 ci\n> npm run lint && npm run typecheck && npm test\n\n> x@1 lint\n> eslint .\n\n"
+        "> x@1 typecheck\n> tsc --noEmit\n\n> x@1 test\n> jest\n\nTests:       1 failed, 1 total"
+    )
+
+    assert checks_of("npm run ci", output, 1) == [
+        ("lint", "eslint", "pass"),
+        ("vet", "tsc", "pass"),
+        ("test", "jest", "fail"),
+    ]
