@@ -51,6 +51,8 @@ def translate(exc: BaseException) -> AresError:
         return StoreFull(f"Redis is out of memory: {reason}")
     if error_code(exc) == "WRONGTYPE":
         return CorruptionError("a key of this tenant holds another type than it should")
+    if isinstance(exc, redis_errors.AskError):  # a MovedError, too
+        reason = "the server is part of a cluster, and another node serves this tenant"
     for kind_of, kind in _KINDS:
         if isinstance(exc, kind_of):
             return StoreUnavailable(reason, kind=kind)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from streams.errors import StoreUnavailable
+from streams.keys import Keys
 from streams.redis_store import RedisEventStore
 from support.redis_server import RedisServer, free_port
 from support.topology import Cluster
@@ -78,6 +79,16 @@ async def test_a_cluster_out_of_reach_is_an_outage_and_no_defect():
 
     assert failure.kind == "connection"
     assert str(failure) == f"can't connect to the cluster at 127.0.0.1:{port}: connection refused"
+
+
+async def test_a_node_of_a_cluster_that_serves_other_slots_is_told_so(start_server):
+    nodes = [start_server(options=("--cluster-enabled", "yes")) for _ in range(2)]
+    cluster = Cluster.of(nodes)
+    other = next(node for node in nodes if node is not cluster.owner(Keys("default").inbox))
+
+    with pytest.raises(StoreUnavailable, match="part of a cluster, and another node serves"):
+        async with await RedisEventStore.connect(f"redis://127.0.0.1:{other.port}") as store:
+            await store.stream_version("s")
 
 
 async def test_a_database_that_is_not_there_is_told(server: RedisServer):
