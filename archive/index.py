@@ -26,6 +26,9 @@ from .survey import Place, Report, StreamFolder, Survey
 _BUSY_MS: Final = 250
 _GRAM: Final = 3
 _MAX_GRAMS: Final = 12
+_MAX_NEEDLES: Final = 64
+"""More words than this, the shortest, are looked for in the rounds alone: SQL has its limits."""
+
 # What says nothing about the file's health: busy, locked, denied, read-only, full, not opened.
 _NOT_DAMAGE: Final = frozenset({3, 5, 6, 8, 10, 13, 14, 23})
 
@@ -98,8 +101,9 @@ class RecallIndex:
         self, query: Query, filters: Filters, *, tenants: Sequence[str], limit: int | None
     ) -> Iterator[Place]:
         """Every place that may match, newest first, and some that don't."""
-        where, values = _conditions(query, filters, tenants)
-        grams = _gram_query(query.needles)
+        needles = sorted(query.needles, key=len, reverse=True)[:_MAX_NEEDLES]
+        where, values = _conditions(needles, filters, tenants)
+        grams = _gram_query(needles)
         seen: frozenset[int] = frozenset()
         if limit is not None:
             # Common words are found among the newest rounds, without sorting all that match.
@@ -131,9 +135,11 @@ class RecallIndex:
         return Place(StreamFolder(tenant, tuple(parts.split("/")) if parts else (), name), round_)
 
 
-def _conditions(query: Query, filters: Filters, tenants: Sequence[str]) -> tuple[str, list[object]]:
+def _conditions(
+    needles: Sequence[str], filters: Filters, tenants: Sequence[str]
+) -> tuple[str, list[object]]:
     """SQL that no matching round fails."""
-    tests: list[tuple[str, object]] = [("instr(r.text, ?)", n) for n in query.needles]
+    tests: list[tuple[str, object]] = [("instr(r.text, ?)", n) for n in needles]
     if filters.action:
         tests.append(("r.action = ?", filters.action))
     if filters.outcome:

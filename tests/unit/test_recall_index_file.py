@@ -182,6 +182,14 @@ def test_a_damaged_index_is_made_anew_and_the_answer_is_right(archive, cache, da
     assert count_reads(archive, cache, "fox") == 0
 
 
+def test_more_words_than_sql_takes_do_no_harm_to_the_index(archive, cache, monkeypatch):
+    monkeypatch.setattr("archive.recall._drop", lambda path: pytest.fail("thrown away"))
+    words = " ".join(f"w{number}" for number in range(40_000))
+    FileArchiveWriter(archive).record(record(4, summary=f"the fox {words}"))
+    assert look(archive, cache, f"fox {words}") == [4]
+    assert look(archive, cache, f"fox {words} badger") == []
+
+
 @pytest.mark.parametrize("obstacle", ["a file in its place", "a folder in its place"])
 def test_where_no_index_can_be_kept_the_files_answer(archive, cache, obstacle):
     if obstacle == "a file in its place":
