@@ -19,6 +19,8 @@ from .shell_powershell import NAMES as POWERSHELL_NAMES
 from .shell_powershell import POWERSHELL
 from .shell_sed import edit_with_perl, edit_with_sed
 from .shell_state import Shell, has_flag, plain_words
+from .shell_tools import NAMES as TOOL_NAMES
+from .shell_tools import edit_with_tool
 from .tool_run import ToolRun
 
 _WRITES: Final = frozenset({">", ">|", "&>", ">>", "&>>"})
@@ -235,7 +237,8 @@ _HANDLERS: Final[dict[str, Callable[[Shell, Invocation], None]]] = {
     "rm": _remove, "unlink": _remove, "trash": _remove, "mv": _move, "cp": _copy,
     "del": _remove, "erase": _remove, "move": _move, "ren": _move, "copy": _copy,
     "str_replace_editor": _edit_by_command, "edit_anthropic": _edit_by_command,
-    "ed": _edit_by_script, "ex": _edit_by_script, **POWERSHELL,
+    **dict.fromkeys(TOOL_NAMES, edit_with_tool), **POWERSHELL,
+    "ed": _edit_by_script, "ex": _edit_by_script,
     "install": _copy, "touch": _touch, "truncate": _touch, "curl": _download, "wget": _download,
     "sed": edit_with_sed, "gsed": edit_with_sed, "perl": edit_with_perl, "awk": edit_with_perl,
     "gawk": edit_with_perl, "patch": apply_patch, "apply_patch": apply_patch, "git": edit_with_git,

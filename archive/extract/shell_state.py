@@ -12,7 +12,7 @@ from .tool_run import ToolRun
 
 _VARIABLE: Final = re.compile(r"^\$\{?(\w+)\}?$")
 _INSIDE: Final = re.compile(r"\$\{?(\w+)\}?")
-_MAX_GLOBS: Final = 20
+_MAX_GLOBS: Final = 40
 _LONGEST: Final = 4096  # value of a variable
 _MAX_TURNS: Final = 200  # of one loop
 
@@ -74,8 +74,12 @@ class Shell:
 
     def note_globs(self, words: Iterable[str]) -> None:
         """Remember patterns of changed files, for when git lists these."""
+        self.note_changing(word for word in words if "*" in word or "?" in word)
+
+    def note_changing(self, words: Iterable[str]) -> None:
+        """Remember files or patterns that a command may have changed."""
         for word in words:
-            if ("*" in word or "?" in word) and len(self.ledger.globs) < _MAX_GLOBS:
+            if len(self.ledger.globs) < _MAX_GLOBS:
                 self.ledger.globs[join(self.directory, self._filled(word))] = None
 
     def _filled(self, word: str) -> str:

@@ -33,6 +33,23 @@ CHANGES = [
     ("echo x >> ~/.zshrc", "", {"~/.zshrc": (1, 0)}),
 ]  # fmt: skip
 
+FORMATTED = [
+    (
+        "black .",
+        "reformatted src/a.py\nAll done!\n1 file reformatted, 3 files left unchanged.",
+        {"src/a.py"},
+    ),
+    ("npx prettier --write src", "src/a.ts 12ms\nsrc/b.ts 3ms (unchanged)", {"src/a.ts"}),
+    ("npx prettier --check src", "Checking formatting...\n[warn] src/a.ts", set()),
+    ("isort .", "Fixing src/a.py", {"src/a.py"}),
+]
+
+
+@pytest.mark.parametrize(("command", "output", "files"), FORMATTED)
+def test_a_formatter_changes_the_files_it_names(script, command, output, files) -> None:
+    assert set(script.session(HOME).shell(command, output, 0).done().files()) == files
+
+
 NO_CHANGES = [
     "find . -name '*.py' -exec sed -i 's/x/y/' {} +",
     "T=$(mktemp); echo x > $T",
@@ -85,6 +102,20 @@ LISTED = [
     ("sed -i 's/x/y/' src/*.py", "git diff --stat", " src/a.py | 2 +-\n b.py | 1 +", {"src/a.py"}),
     ("rm logs/*.txt", "git status --short", " D logs/a.txt\n M c.py", {"logs/a.txt"}),
     ("cat src/*.py", "git status --short", " M src/a.py", set()),
+    (
+        "npm install lodash",
+        "git status --short",
+        " M package.json\n M package-lock.json\n M src/a.js",
+        {"package.json", "package-lock.json"},
+    ),
+    ("npm test", "git status --short", " M package.json", set()),
+    (
+        "go get example.org/x",
+        "git diff --stat",
+        " go.mod | 1 +\n go.sum | 2 ++",
+        {"go.mod", "go.sum"},
+    ),
+    ("npm install lodash", "git status --short", "", set()),
 ]
 
 
