@@ -9,7 +9,6 @@ from typing import Final
 
 from .commands import Invocation, names_any
 from .contents import MAX_CHARACTERS
-from .edit_results import was_done
 from .ledger import Ledger
 from .paths import Roots
 from .shell import parse_script
@@ -20,7 +19,7 @@ from .shell_powershell import POWERSHELL
 from .shell_sed import edit_with_perl, edit_with_sed
 from .shell_state import Shell, has_flag, plain_words
 from .shell_tools import NAMES as TOOL_NAMES
-from .shell_tools import edit_with_tool
+from .shell_tools import edit_by_command, edit_with_tool
 from .tool_run import ToolRun
 
 _WRITES: Final = frozenset({">", ">|", "&>", ">>", "&>>"})
@@ -202,24 +201,6 @@ def _edit_by_script(shell: Shell, call: Invocation) -> None:
         shell.ledger.edit(path, 1, 1, shell.run.index, sure=False)
 
 
-def _edit_by_command(shell: Shell, call: Invocation) -> None:
-    """`str_replace_editor create PATH --file_text TEXT`: an edit tool that is a command."""
-    if len(call.words) < 3 or not was_done(shell.run):
-        return
-    given = {o.lstrip("-"): v for o, v in pairwise(call.words) if o.startswith("--")}
-    for path in shell.paths(call.words[2:3]):
-        if call.words[1] == "create":
-            shell.ledger.write(path, given.get("file_text", ""), shell.run.index, new=True)
-        elif call.words[1] == "str_replace":
-            old, new = given.get("old_str", ""), given.get("new_str", "")
-            shell.ledger.replace(path, old, new, shell.run.index)
-        elif call.words[1] == "insert":
-            lines = given.get("new_str", "").rstrip("\n").count("\n") + 1
-            shell.ledger.edit(path, lines, 0, shell.run.index)
-        elif call.words[1] == "undo_edit":
-            shell.ledger.undo(path)
-
-
 def _touch(shell: Shell, call: Invocation) -> None:
     for path in shell.paths(plain_words(call.words)):
         if path not in shell.ledger.entries:
@@ -236,7 +217,7 @@ def _download(shell: Shell, call: Invocation) -> None:
 _HANDLERS: Final[dict[str, Callable[[Shell, Invocation], None]]] = {
     "rm": _remove, "unlink": _remove, "trash": _remove, "mv": _move, "cp": _copy,
     "del": _remove, "erase": _remove, "move": _move, "ren": _move, "copy": _copy,
-    "str_replace_editor": _edit_by_command, "edit_anthropic": _edit_by_command,
+    "str_replace_editor": edit_by_command, "edit_anthropic": edit_by_command,
     **dict.fromkeys(TOOL_NAMES, edit_with_tool), **POWERSHELL,
     "ed": _edit_by_script, "ex": _edit_by_script,
     "install": _copy, "touch": _touch, "truncate": _touch, "curl": _download, "wget": _download,

@@ -1,11 +1,13 @@
-"""Pure. Files that formatters say they rewrote, and those that package managers keep."""
+"""Pure. Files changed by formatters, by package managers, and by edit tools that are commands."""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from .commands import Invocation
+from .edit_results import was_done
 from .shell_state import Shell
 
 _REWRITTEN: Final = {
@@ -41,3 +43,21 @@ def edit_with_tool(shell: Shell, call: Invocation) -> None:
                 shell.ledger.edit(path, 0, 0, shell.run.index, sure=False)
     elif not _CHANGING.isdisjoint(call.words[1:3]):
         shell.note_changing(_MANIFESTS[call.name])
+
+
+def edit_by_command(shell: Shell, call: Invocation) -> None:
+    """`str_replace_editor create PATH --file_text TEXT`: an edit tool that is a command."""
+    if len(call.words) < 3 or not was_done(shell.run):
+        return
+    given = {o.lstrip("-"): v for o, v in pairwise(call.words) if o.startswith("--")}
+    for path in shell.paths(call.words[2:3]):
+        if call.words[1] == "create":
+            shell.ledger.write(path, given.get("file_text", ""), shell.run.index, new=True)
+        elif call.words[1] == "str_replace":
+            old, new = given.get("old_str", ""), given.get("new_str", "")
+            shell.ledger.replace(path, old, new, shell.run.index)
+        elif call.words[1] == "insert":
+            lines = given.get("new_str", "").rstrip("\n").count("\n") + 1
+            shell.ledger.edit(path, lines, 0, shell.run.index)
+        elif call.words[1] == "undo_edit":
+            shell.ledger.undo(path)
