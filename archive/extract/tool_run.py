@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from .commands import SHELLS, Invocation, calls_of, program_name
+from .commands import Invocation, calls_of, program_name
 from .envelope import find_directory, unwrap
 from .payload import decode_json, is_failed, tool_output
 from .text import clean_terminal
+from .wrappers import SHELLS
 
 _SCRIPT_KEYS: Final = ("command", "cmd", "script", "code", "commandLine", "CommandLine")
 _DIRECTORY_KEYS: Final = ("workdir", "cwd", "dir_path", "directory", "working_directory", "Cwd")
