@@ -10,7 +10,7 @@ from archive.prefilter import Index, has_any
 from .cues import CUES, HEADINGS, Cue, Note
 from .prose import Said, Speech, sentences
 
-_SHORTEST: Final = 12
+_SHORTEST: Final = 8
 _LONGEST: Final = 1200
 _MAX_NOTES: Final = 1000
 _DEMANDS: Final = (
@@ -59,12 +59,14 @@ def _notes_of(said: Said, cues: Iterable[tuple[Cue, list[str]]]) -> Iterator[Not
     text = said.text
     if said.quoted or text.endswith(("?", "？")):
         return
+    if not said.fenced and text.rstrip("*_").endswith((":", "：")):
+        return  # it introduces what follows
     shortest = 1 if said.heading else _SHORTEST
     if not shortest <= len(text) <= _LONGEST and not _has_han(text):
         return
     lowered = text.lower()
     hinted = [cue for cue, hints in cues if has_any(lowered, hints)]
-    if not said.fenced and not text.endswith(":") and _says(said, "decision", hinted):
+    if not said.fenced and _says(said, "decision", hinted):
         yield "decision"
     if _says(said, "todo", hinted):
         yield "todo"

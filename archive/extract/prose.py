@@ -158,7 +158,9 @@ def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
         cut = match.start()
     quoted, heading = False, ""
     for block, kind in _blocks(text[:cut]):
-        if kind == "heading" or (kind == "text" and block.rstrip().rstrip("*_").endswith(":")):
+        if kind == "heading" or (
+            kind == "text" and block.rstrip().rstrip("*_").endswith((":", "："))
+        ):
             heading = block
         elif kind == "text":
             heading = ""
@@ -179,7 +181,7 @@ def sentences(speech: Speech, hints: Iterable[str]) -> Iterator[Said]:
                         quoted,
                         title,
                     )
-        if speech.role == "user" and kind == "text" and block.rstrip().endswith(":"):
+        if speech.role == "user" and kind == "text" and block.rstrip().endswith((":", "：")):
             # What a user's colon introduces is shown, not said, but for lists of demands.
             quoted = _DEMANDS.search(block.rstrip()[-200:]) is None
 

@@ -275,3 +275,13 @@ def test_a_users_list_of_demands_is_meant(script) -> None:
     script.user("规则：\n- 不要改公共接口")
 
     assert script.done().extract().decisions == ("Python 3.11", "No network", "不要改公共接口")
+
+
+def test_a_line_that_introduces_others_is_no_note_itself(script) -> None:
+    script.user("go with 2").assistant(
+        "完成了。\n\n待办：\n- 监控指标\n\nNext steps:\n- Tell the team"
+    )
+
+    found = script.done().extract()
+
+    assert (found.decisions, found.todos) == (("go with 2",), ("监控指标", "Tell the team"))
