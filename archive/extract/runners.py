@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from archive.prefilter import has_any
 from archive.record import CheckKind
 
 from .commands import positional, program_name
@@ -68,7 +69,7 @@ _TRIALS: Final = frozenset(
 _TEST_WORDS: Final = frozenset({"test", "tests", "unittest", "unittests", "spec", "specs"})
 _SPLIT: Final = re.compile(r"[:/._-]+")
 _SCRIPT: Final = re.compile(r"\.(?:sh|bash|zsh|ps1|mjs|cjs|js|ts|rb|py|pl)$")
-_SCRIPT_HINT: Final = re.compile(r"\.(?:/|sh|py|mjs|js|rb|php|ts)|bin/|script")
+_SCRIPT_HINTS: Final = ("./", ".sh", ".py", ".mjs", ".js", ".rb", ".php", ".ts", "bin/", "script")
 _LABEL: Final = re.compile(r"^\[[\w:.-]{1,40}\] ?", re.MULTILINE)
 _PACKAGE: Final = re.compile(
     r"^(?:[@\w./-]{1,60} [\w:-]{1,30}(?:\$ |: )|[@\w./-]{1,60}:[\w-]{1,30}: )", re.MULTILINE
@@ -105,7 +106,7 @@ def tasks_of(words: Sequence[str]) -> list[str] | None:
 
 def may_be_script(script: str) -> bool:
     """Whether a command line may call a script of the project."""
-    return _SCRIPT_HINT.search(script) is not None
+    return has_any(script, _SCRIPT_HINTS)
 
 
 def named_kind(task: str) -> CheckKind | None:

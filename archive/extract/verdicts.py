@@ -11,6 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from archive.prefilter import Hinted
 from archive.record import Check, Verdict
 
 from .check_match import PROGRAMS, CheckKey, also_ran, checked_by, key_of, match_tools
@@ -29,7 +30,9 @@ _MAX_REMEMBERED: Final = 1_000
 _HEAD: Final = 65_536
 _TAIL: Final = 196_608
 _VIEWERS: Final = frozenset({"cat", "tail", "head", "less", "more", "grep", "rg", "sed"})
-_NOT_RUN: Final = re.compile(
+_NOT_RUN: Final = Hinted(
+    "not found|no module named|missing script|is not recognized|no such file|not determine"
+    "|no task |unknown command",
     r"command not found|: not found$|No module named (?:'?(?:pytest|ruff|mypy|flake8|pylint|tox|nox"
     r"|unittest)\b)|Missing script:|is not recognized as|Command \"[\w-]+\" not found"
     r"|No such file or directory: '(?:pytest|ruff|mypy)|could not determine executable to run"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from archive.extract.cues import CUES, HEADINGS
 from archive.prefilter import Hinted, Index, Run, has_any
 
-MODULES = ("action", "edit_results", "git_refs", "numbers", "prose", "summary")
+MODULES = ("action", "edit_results", "git_refs", "numbers", "prose", "summary", "verdicts")
 
 
 def hinted_patterns() -> Iterator[tuple[str, re.Pattern[str], Sequence[str]]]:
