@@ -34,12 +34,12 @@ _LEASE_MARGIN_MS: Final = 15_000
 @dataclass(frozen=True, slots=True)
 class Compacted:
     """Facts of one run. `result` is idle, compacted, relief or conflict; `more` asks for another
-    run.
+    run. `summarizer_error` is how a summarizer of one's own failed; the rules stood in for it.
     """
 
     result: str
     window: Window | None = None
-    summarizer_failed: bool = False
+    summarizer_error: str = ""
     more: bool = False
 
     @property
@@ -106,7 +106,7 @@ class Compactor:
         if not window.resumed and not await self._fix(stream, window):
             return Compacted("conflict", more=True)
         try:
-            summary, failed = await self._summaries.summarize(facts, window, lease)
+            summary, error = await self._summaries.summarize(facts, window, lease)
         except LeaseLost:
             return Compacted("conflict", more=True)
         except StreamCorrupted:
@@ -116,7 +116,7 @@ class Compactor:
         if not await self._fold(stream, window, summary):
             return Compacted("conflict", more=True)
         await self._merge_oldest(stream)
-        return Compacted("compacted", window, failed, more=True)
+        return Compacted("compacted", window, error, more=True)
 
     async def relieve(self, stream: str) -> Compacted:
         """Fold one window of `stream`, however few events and however new, to free memory.

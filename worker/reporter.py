@@ -109,8 +109,10 @@ class TenantReporter:
         if done.result in ("compacted", "conflict"):
             result = cast(CompactionResult, done.result)
             self.metrics.compaction.ran(result, events=done.events, seconds=seconds)
-        if done.summarizer_failed:
+        if done.summarizer_error:
             self.metrics.compaction.summarizer_failed()
+            told = {"error": done.summarizer_error}
+            self._repeated(logging.WARNING, "the summarizer failed; rules stood in for it", told)
 
     def not_compacted(self, stream: str, failure: AresError, *, seconds: float) -> None:
         """A run of compaction that failed."""

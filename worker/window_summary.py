@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Final
 
-from ops.logs import fields
 from streams.event import Event
 from streams.keys import Keys
 from streams.lease import Lease
@@ -16,8 +16,6 @@ from streams.tail import StreamFacts, TailLimits, read_tails
 from streams.wire import Wire
 
 from .compaction_plan import Window
-
-_log = logging.getLogger("ares.compactor")
 
 _PAGE: Final = TailLimits(events=1_000, bytes=8 * 1024 * 1024)
 
@@ -41,18 +39,19 @@ class WindowSummaries:
 
     async def summarize(
         self, facts: StreamFacts, window: Window, lease: Lease | None
-    ) -> tuple[EventSummary, bool]:
-        """The summary, and whether the rules had to stand in. Renews `lease` before each page.
+    ) -> tuple[EventSummary, str]:
+        """The summary, and how the summarizer failed where the rules stood in.
 
+        Renews `lease` before each page.
         Raises `LeaseLost`, `StreamCorrupted`, `StoreUnavailable`.
         """
         return await self._summarize(facts, window, self._text, lease)
 
     async def _summarize(
         self, facts: StreamFacts, window: Window, text_of: _TextOf, lease: Lease | None
-    ) -> tuple[EventSummary, bool]:
+    ) -> tuple[EventSummary, str]:
         summary: EventSummary | None = None
-        failed = False
+        failed = ""
         after = window.first - 1
         while after < window.last:
             if lease is not None:
@@ -69,19 +68,25 @@ class WindowSummaries:
         assert summary is not None  # noqa: S101 - a window has at least one event
         return summary, failed
 
-    async def _text(self, events: Sequence[Event]) -> tuple[str, bool]:
+    async def _text(self, events: Sequence[Event]) -> tuple[str, str]:
         if self._summarizer is None:
             return await _rules(events)
         try:
             async with asyncio.timeout(self._timeout_s):
-                return str(await self._summarizer(events)), False
+                return str(await self._summarizer(events)), ""
         except Exception as exc:
-            _log.warning("the summarizer failed", extra=fields(error=repr(exc)))
-            return rule_based_text(events), True
+            return rule_based_text(events), _where(exc)
 
 
-_TextOf = Callable[[Sequence[Event]], Awaitable[tuple[str, bool]]]
+_TextOf = Callable[[Sequence[Event]], Awaitable[tuple[str, str]]]
 
 
-async def _rules(events: Sequence[Event]) -> tuple[str, bool]:
-    return rule_based_text(events), False
+async def _rules(events: Sequence[Event]) -> tuple[str, str]:
+    return rule_based_text(events), ""
+
+
+def _where(exc: BaseException) -> str:
+    """The kind of an error and its place; its text may quote what the events hold."""
+    frames = traceback.extract_tb(exc.__traceback__)
+    place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"{type(exc).__name__}{place}"

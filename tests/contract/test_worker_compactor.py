@@ -127,15 +127,15 @@ async def test_a_summarizer_of_ones_own_is_asked(archived: Workshop):
 
 async def test_a_summarizer_that_fails_or_hangs_is_stood_in_for(archived: Workshop):
     async def fail(events):
-        raise RuntimeError("no model today")
+        raise RuntimeError(f"no model for {events[0].payload}")
 
     async def hang(events):
         await asyncio.Event().wait()
 
-    for summarizer in (fail, hang):
+    for summarizer, error in ((fail, "RuntimeError in test_worker"), (hang, "TimeoutError")):
         compactor = archived.compactor(summarizer, threshold=5, keep_recent=1, max_window=10)
         done = await compactor.compact("s")
-        assert done.summarizer_failed
+        assert done.summarizer_error.startswith(error)
         assert done.events == 10
 
 
