@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from archive.segments import (
@@ -26,7 +27,7 @@ from archive.segments.projection import WITHHELD
 from streams.event import Event
 
 from .round_messages import note_of, round_messages
-from .sealing import forget_stream
+from .sealing_patience import PATIENCE_S, Patience
 
 _TRIES: Final = 20
 _PAUSE_S: Final = 0.1
@@ -51,29 +52,51 @@ class Match:
 
 
 class Segments:
-    """The segments of one tenant's streams below `base`. Calls wait a little for a busy scope."""
+    """The segments of one tenant's streams below `base`.
+
+    Calls wait a little for a busy scope, and no longer than `patience_s` for one that hangs.
+    """
 
     def __init__(
-        self, base: str | os.PathLike[str], tenant: str, redactor: Redactor | None = None
+        self,
+        base: str | os.PathLike[str],
+        tenant: str,
+        redactor: Redactor | None = None,
+        *,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._base, self._tenant, self._redactor = base, tenant, redactor
+        self._patience = Patience(patience_s)
 
     async def count(self, stream: str) -> int:
         """How many segments of the stream live."""
-        rows = await _patiently(lambda: self._rows(stream))
+        rows = await self._patiently(lambda: self._rows(stream))
         return sum(not row["tombstone"] for row in rows)
 
     async def find(self, stream: str, sealed: SealedRound) -> Match:
         """The living segments that were made of a round, as far as that can be told."""
-        return await _patiently(lambda: self._find(stream, sealed))
+        return await self._patiently(lambda: self._find(stream, sealed))
 
     async def forget_all(self, stream: str) -> int:
-        """Forget every segment of the stream; returns how many lived."""
-        return await _patiently(lambda: forget_stream(self._base, self._tenant, stream))
+        """Forget every segment of the stream; returns how many lived.
+
+        Raises the segment errors: of a corrupt scope nothing is forgotten.
+        """
+        rows = await self._patiently(lambda: self._rows(stream))
+        return await self.forget(stream, [row["id"] for row in rows if not row["tombstone"]])
 
     async def forget(self, stream: str, ids: Sequence[str]) -> int:
-        """Forget these; returns how many."""
-        return await _patiently(lambda: self._forget(stream, ids)) if ids else 0
+        """Forget these; returns how many there were."""
+        return sum([await self._patiently(partial(self._forget, stream, id_)) for id_ in ids])
+
+    async def _patiently(self, work: Callable[[], T]) -> T:
+        """Do `work` in a thread; again after a pause while somebody else holds the scope."""
+        for _ in range(_TRIES):
+            try:
+                return await asyncio.to_thread(self._patience.call, work)
+            except SegmentBusy:
+                await asyncio.sleep(_PAUSE_S)
+        return await asyncio.to_thread(self._patience.call, work)
 
     def _rows(self, stream: str) -> list[ExportedRecord]:
         return export_in(self._base, f"{self._tenant}/{stream}")
@@ -101,23 +124,9 @@ class Segments:
             return "", ""
         return kept.digest, kept.note
 
-    def _forget(self, stream: str, ids: Sequence[str]) -> int:
-        store = ArchiveStore(self._base, f"{self._tenant}/{stream}", stream)
-        forgotten = 0
-        for segment_id in ids:
-            try:
-                store.forget(segment_id)
-            except SegmentNotFound:
-                continue
-            forgotten += 1
-        return forgotten
-
-
-async def _patiently(work: Callable[[], T]) -> T:
-    """Do `work` in a thread; again after a pause while somebody else holds the scope."""
-    for _ in range(_TRIES):
+    def _forget(self, stream: str, segment_id: str) -> bool:
         try:
-            return await asyncio.to_thread(work)
-        except SegmentBusy:
-            await asyncio.sleep(_PAUSE_S)
-    return await asyncio.to_thread(work)
+            ArchiveStore(self._base, f"{self._tenant}/{stream}", stream).forget(segment_id)
+        except SegmentNotFound:
+            return False
+        return True

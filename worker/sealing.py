@@ -26,7 +26,6 @@ from archive.segments import (
     SegmentInvalid,
     SegmentStoreFull,
     SegmentUnsupported,
-    export_in,
     scope_folder,
 )
 from archive.segments.selection import select
@@ -35,7 +34,7 @@ from streams.event import Event
 
 from .round_messages import note_of, round_messages
 from .sealing_erased import IsErased
-from .sealing_patience import PATIENCE_S, Overdue, Patience
+from .sealing_patience import PATIENCE_S, Patience
 
 Refusal = Literal["busy", "full", "denied", "corrupt", "invalid"]
 
@@ -144,10 +143,6 @@ class SegmentSealer:
             if not select(due.messages, redacts=self._redactor is not None):
                 return SealOutcome("empty")
             return self._patience.call(lambda: self._try_to_seal(due))
-        except Overdue:
-            # Should it be sealed after all, the next try finds it so.
-            detail = f"the store has not answered for {self._patience.seconds:g} seconds"
-            return SealOutcome("refused", "busy", detail)
         except SegmentCorrupt as exc:
             folder = scope_folder(self._base, due.scope)
             return SealOutcome("refused", "corrupt", f"{exc}; its folder is {folder}")
@@ -190,20 +185,6 @@ def _refusal(error: AresError) -> Refusal:
         if isinstance(error, kind):
             return name
     return "invalid"
-
-
-def forget_stream(base: str | os.PathLike[str], tenant: str, stream: str) -> int:
-    """Forget every segment of a stream, for erasure; return how many still lived.
-
-    Raises the segment errors: of a corrupt scope nothing is forgotten.
-    """
-    scope = f"{tenant}/{stream}"
-    living = [row["id"] for row in export_in(base, scope) if not row["tombstone"]]
-    if living:
-        store = ArchiveStore(base, scope, stream)
-        for segment_id in living:
-            store.forget(segment_id)
-    return len(living)
 
 
 def load_redactor(name: str) -> Redactor:

@@ -299,7 +299,7 @@ def test_a_busy_segment_store_is_waited_for_then_pending(
         raise SegmentBusy
 
     with monkeypatch.context() as patch:
-        patch.setattr("worker.erasing_segments.forget_stream", busy)
+        patch.setattr("archive.segments.ArchiveStore.forget", busy)
         answer = archived("erase", "--stream", "s", "--json")
     assert answer.code == 75
     assert [item["where"] for item in answer.json["pending"]] == ["segments of s"]

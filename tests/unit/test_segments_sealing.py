@@ -18,6 +18,7 @@ from streams.errors import UsageError
 from streams.event import Event
 from unit.segment_events import completed, event, said, started
 from worker import sealing
+from worker.erasing_segments import Segments
 from worker.sealing import SealOutcome, SegmentSealer, load_redactor
 from worker.sealing_erased import is_erased_in
 
@@ -45,6 +46,28 @@ def busy(base: Path, scope: str = "acme/s1") -> Iterator[None]:
     with lock.open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def hanging_flock() -> Iterator[threading.Event]:
+    """A `flock` that comes back when the event is set, and not before."""
+    released, flock = threading.Event(), fcntl.flock
+
+    def hang(handle: int, operation: int) -> None:
+        assert released.wait(60)
+        flock(handle, operation)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("archive.segments.private_dir.fcntl.flock", hang)
+        yield released
+        released.set()
+    join_sealing_threads()
+
+
+def join_sealing_threads() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "sealing":
+            thread.join(60)
 
 
 class TestSealer:
@@ -267,17 +290,9 @@ class TestErasedMeanwhile:
 
 class TestHangingStore:
     @pytest.fixture
-    def hanging(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-        """A `flock` that comes back when the event is set, and not before."""
-        released, flock = threading.Event(), fcntl.flock
-
-        def hang(handle: int, operation: int) -> None:
-            assert released.wait(60)
-            flock(handle, operation)
-
-        monkeypatch.setattr("archive.segments.private_dir.fcntl.flock", hang)
-        yield released
-        released.set()
+    def hanging(self) -> Iterator[threading.Event]:
+        with hanging_flock() as released:
+            yield released
 
     def test_a_lock_that_hangs_holds_up_archiving_once_and_not_for_ever(
         self, base: Path, hanging: threading.Event
@@ -299,9 +314,7 @@ class TestHangingStore:
         sealer = SegmentSealer(base, patience_s=2)
         sealer.seal_round([said("one")], record("first"))
         hanging.set()
-        for thread in threading.enumerate():
-            if thread.name == "sealing":
-                thread.join(60)
+        join_sealing_threads()
 
         outcome = sealer.seal_round([said("two")], record("second"))
 
@@ -310,21 +323,30 @@ class TestHangingStore:
 
 
 class TestErasure:
-    def test_every_segment_of_the_stream_is_forgotten_and_no_other(
+    async def test_every_segment_of_the_stream_is_forgotten_and_no_other(
         self, sealer: SegmentSealer, base: Path
     ) -> None:
         for text in ("one", "two"):
             sealer.seal_round([said(text)], record())
         sealer.seal_round([said("other")], record(stream="s2"))
 
-        assert sealing.forget_stream(base, "acme", "s1") == 2
-        assert sealing.forget_stream(base, "acme", "s1") == 0
+        assert await Segments(base, "acme").forget_all("s1") == 2
+        assert await Segments(base, "acme").forget_all("s1") == 0
         assert [row["tombstone"] for row in export_in(base, "acme/s1")] == [True, True]
         assert [row["tombstone"] for row in export_in(base, "acme/s2")] == [False]
 
-    def test_a_stream_without_segments_makes_no_folder(self, base: Path) -> None:
-        assert sealing.forget_stream(base, "acme", "s1") == 0
-        assert not base.exists()
+    async def test_a_stream_without_segments_makes_no_folder(self, base: Path) -> None:
+        assert await Segments(base, "acme").forget_all("s1") == 0
+        assert not list(base.parent.iterdir())  # noqa: ASYNC240 - nothing else runs
+
+    async def test_a_store_that_hangs_is_not_waited_for_for_ever(
+        self, base: Path, sealer: SegmentSealer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sealer.seal_round([said("one")], record())
+        monkeypatch.setattr("worker.erasing_segments._PAUSE_S", 0)
+        with hanging_flock(), pytest.raises(SegmentBusy, match="not answered"):
+            await Segments(base, "acme", patience_s=0.05).forget_all("s1")
+        assert await Segments(base, "acme").forget_all("s1") == 1
 
 
 class TestRedactor:
