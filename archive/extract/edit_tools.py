@@ -12,39 +12,27 @@ from typing import Any, Final
 
 from archive.prefilter import has_any
 
+from .edit_keys import (
+    CHANGING,
+    CONTENT_KEYS,
+    DRY_KEYS,
+    EDITS_KEYS,
+    LINE_KEYS,
+    NEW_KEYS,
+    OLD_KEYS,
+    PART_KEYS,
+    SOURCE_KEYS,
+    TARGET_KEYS,
+)
 from .edit_results import NEW_FILE, shown_content, shown_hunks, was_done
 from .ledger import Ledger
 from .patches import PatchedFile, read_patch
 from .paths import Roots, join, path_argument
 from .tool_run import ToolRun
 
-_OLD_KEYS: Final = (
-    "old_string", "old_str", "oldText", "old_text", "search", "old_content", "old", "find",
-    "oldString", "TargetContent", "original_text", "regex", "needle", "oldStr",
-)  # fmt: skip
-_NEW_KEYS: Final = (
-    "new_string", "new_str", "newText", "new_text", "replace", "replacement", "new_content", "new",
-    "newString", "ReplacementContent", "replacement_text", "repl", "newStr",
-)  # fmt: skip
-_CONTENT_KEYS: Final = (
-    "content", "file_text", "contents", "file_content", "new_source", "text", "CodeContent",
-    "data", "fileText", "streamContent",
-)  # fmt: skip
-_PART_KEYS: Final = ("code_edit", "changes", "code", "body")
-"""Part of a file, the rest of it left out or only hinted at."""
-_EDITS_KEYS: Final = ("edits", "ReplacementChunks", "replacements", "edit", "file")
-_DRY_KEYS: Final = frozenset({"dryRun", "dry_run", "preview_only"})
-_SOURCE_KEYS: Final = ("source", "old_path", "oldPath", "source_path", "from", "src")
-_TARGET_KEYS: Final = (
-    "destination", "new_path", "target", "to", "newPath", "destination_path", "dest",
-)  # fmt: skip
-_LINE_KEYS: Final = ("insert_line", "insertLine", "line", "line_number", "insert_at")
-_CHANGING: Final = frozenset(
-    {*_OLD_KEYS, *_NEW_KEYS, *_CONTENT_KEYS, *_LINE_KEYS, *_PART_KEYS, *_EDITS_KEYS}
-)
 _WRITERS: Final = re.compile(r"write|create|save|new_?file|notebookedit|put_?file|add_?file")
 _DELETERS: Final = re.compile(r"delete|remove|unlink")
-_MOVERS: Final = re.compile(r"move|rename")
+_MOVERS: Final = re.compile(r"move|rename|copy")
 _FOLDERS: Final = ("director", "folder", "mkdir")
 _CHANGERS: Final = re.compile(
     f"edit|append|replace|{_WRITERS.pattern}|{_DELETERS.pattern}|{_MOVERS.pattern}"
@@ -69,14 +57,14 @@ def apply_tool(run: ToolRun, ledger: Ledger, roots: Roots, opened: str) -> bool:
                 book(change, ledger, directory, run.index, path_argument(arguments))
         return True
     raw = path_argument(arguments)
-    if not raw and _first(arguments, _OLD_KEYS) is not None:
+    if not raw and _first(arguments, OLD_KEYS) is not None:
         raw = opened
     if not raw and _MOVERS.search(run.tool):
-        raw = _first(arguments, _SOURCE_KEYS) or ""
+        raw = _first(arguments, SOURCE_KEYS) or ""
     if not raw:
         return _apply_scattered(run, ledger, roots)
     verb = str(arguments["command"]) if editor else run.tool
-    reads = _READERS.search(verb) is not None and _first(arguments, _NEW_KEYS) is None
+    reads = _READERS.search(verb) is not None and _first(arguments, NEW_KEYS) is None
     if reads:
         if not run.failed:
             ledger.saw(_place(run, raw, roots), shown_content(run))
@@ -86,12 +74,12 @@ def apply_tool(run: ToolRun, ledger: Ledger, roots: Roots, opened: str) -> bool:
 
 
 def _is_dry(arguments: Mapping[str, Any]) -> bool:
-    dry = _DRY_KEYS.intersection(arguments)
+    dry = DRY_KEYS.intersection(arguments)
     return any(arguments[key] is True for key in dry)
 
 
 def _may_change(arguments: Mapping[str, Any], verb: str) -> bool:
-    return not _CHANGING.isdisjoint(arguments) or _CHANGERS.search(verb) is not None
+    return not CHANGING.isdisjoint(arguments) or _CHANGERS.search(verb) is not None
 
 
 def _place(run: ToolRun, raw: str, roots: Roots) -> str:
@@ -143,8 +131,8 @@ def _joined(diff: Any) -> str:
 
 def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
     arguments = run.arguments
-    old, new = _first(arguments, _OLD_KEYS), _first(arguments, _NEW_KEYS)
-    content = _first(arguments, _CONTENT_KEYS)
+    old, new = _first(arguments, OLD_KEYS), _first(arguments, NEW_KEYS)
+    content = _first(arguments, CONTENT_KEYS)
     text = new if new is not None else content
     if verb == "undo_edit":
         ledger.undo(path)
@@ -153,7 +141,7 @@ def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
             _replace(run, edit, path, ledger)
     elif "append" in verb and text is not None:
         ledger.append(path, text, run.index)
-    elif verb == "insert" or _first(arguments, _LINE_KEYS) is not None:
+    elif verb == "insert" or _first(arguments, LINE_KEYS) is not None:
         if text is not None:
             ledger.edit(path, text.rstrip("\n").count("\n") + 1, 0, run.index)
     elif old is not None and new is not None:
@@ -164,8 +152,9 @@ def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
     elif _DELETERS.search(verb):
         ledger.delete(path, run.index)
     elif _MOVERS.search(verb):
-        if target := _first(arguments, _TARGET_KEYS):
-            ledger.move(path, join(run.directory, target), run.index)
+        if target := _first(arguments, TARGET_KEYS):
+            act = ledger.copy if "copy" in verb else ledger.move
+            act(path, join(run.directory, target), run.index)
     elif content is not None and (_WRITERS.search(verb) or verb.startswith("edit")):
         made = NEW_FILE.search(run.output[:200]) is not None
         ledger.write(path, content, run.index, new=True if made else None)
@@ -177,7 +166,7 @@ def _apply(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
 
 def _apply_part(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
     """Book an edit of which the arguments show a part at most, and the result perhaps a diff."""
-    part = _first(run.arguments, _PART_KEYS)
+    part = _first(run.arguments, PART_KEYS)
     if hunks := shown_hunks(run):
         ledger.edit(path, *hunks, run.index)
     elif part is not None or verb in ("edit", "edit_file"):
@@ -186,7 +175,7 @@ def _apply_part(run: ToolRun, verb: str, path: str, ledger: Ledger) -> None:
 
 
 def _edits(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    edits = next((arguments[key] for key in _EDITS_KEYS if arguments.get(key)), None)
+    edits = next((arguments[key] for key in EDITS_KEYS if arguments.get(key)), None)
     if isinstance(edits, Mapping):
         return [edits]
     if isinstance(edits, list):
@@ -199,7 +188,7 @@ def _edits(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _replace(run: ToolRun, edit: Mapping[str, Any], path: str, ledger: Ledger) -> None:
-    old, new = _first(edit, _OLD_KEYS), _first(edit, _NEW_KEYS)
+    old, new = _first(edit, OLD_KEYS), _first(edit, NEW_KEYS)
     ledger.replace(path, old or "", new or "", run.index, _times(edit, run))
 
 

@@ -43,6 +43,7 @@ _RUNNING: Final = re.compile(
     r"|<(?:command with )?shellId: ?(\w+)"
 )
 _WINDOWS_SHELLS: Final = frozenset({"powershell", "pwsh", "cmd"})
+_SHELL_LANGUAGES: Final = frozenset({"bash", "sh", "shell", "zsh", "powershell"})
 _RUN_OPTIONS: Final = frozenset({"-c", "-lc", "-ic", "-lic", "-command", "/c"})
 _WRITTEN_TO: Final = re.compile(r"[Oo]utput is being written to:? (\S+)")
 _LINE_NUMBER: Final = re.compile(r"^ {0,6}\d+(?:→|\t)", re.MULTILINE)
@@ -218,6 +219,11 @@ def _as_mapping(value: Any) -> tuple[Mapping[str, Any], str]:
 def _script_of(tool: str, raw: Any, arguments: Mapping[str, Any], text: str) -> tuple[str, str]:
     if tool in _CODE_TOOLS:
         return "", text or next((str(arguments[k]) for k in _SCRIPT_KEYS if arguments.get(k)), "")
+    language = arguments.get("language")
+    if language is not None and isinstance(given := arguments.get("code"), str):
+        if str(language).lower().startswith("python"):
+            return "", given
+        return (given, "") if str(language).lower() in _SHELL_LANGUAGES else ("", "")
     if isinstance(raw, list):
         return _join_argv(raw), ""
     if tool in _SHELL_TOOLS and text and not text.startswith("*** Begin Patch"):

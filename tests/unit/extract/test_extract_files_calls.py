@@ -43,6 +43,15 @@ EDITS: list[tuple[str, dict[str, Any], Any, dict[str, tuple[int, int]]]] = [
     ("strReplace", {"path": "a.py", "oldStr": "x", "newStr": "y"}, "Replaced text", ONE),
     ("fsAppend", {"path": "a.py", "text": "x\ny\n"}, "Appended the text to a.py.", TWO_NEW),
     ("write", {"filePath": "a.py", "content": "x\ny\n"}, "", TWO_NEW),
+    ("edit_notebook_file", {"filePath": "a.ipynb", "newCode": ["x"]}, "ok", {"a.ipynb": (1, 0)}),
+    ("copy_file", {"source": "a.py", "destination": "b.py"}, "ok", {"b.py": (0, 0)}),
+    (
+        "execute",
+        {"language": "python", "code": "open('a.py', 'w').write(x)"},
+        "",
+        {"a.py": (0, 0)},
+    ),
+    ("execute", {"language": "bash", "code": "echo x >> a.py"}, "", {"a.py": (1, 0)}),
 ]
 
 NO_EDITS: list[tuple[str, dict[str, Any], Any]] = [
