@@ -21,7 +21,7 @@ from .endings import Ending, read_ending
 from .runners import RUNNER_NAMES, may_be_script, tasks_of
 from .tool_run import ToolRun
 from .view import RoundView
-from .wrapped import judge_tasks
+from .wrapped import is_test_tool, judge_tasks, judge_test_tool
 
 _Logs = dict[str, CheckTool]
 
@@ -85,7 +85,11 @@ def _candidates(runs: Sequence[ToolRun]) -> list[tuple[ToolRun, _Logs]]:
     found: list[tuple[ToolRun, _Logs]] = []
     logs: _Logs = {}
     for run in runs:
-        if not run.script or run.refused or not run.completed:
+        if run.refused or not run.completed:
+            continue
+        if not run.script:
+            if is_test_tool(run.tool):
+                found.append((run, logs))
             continue
         if not (logs or _may_check(run.script)):
             continue
@@ -122,6 +126,8 @@ def _written(call: Invocation, tools: Sequence[CheckTool]) -> _Logs:
 
 def _ran_again(run: ToolRun, logs: _Logs, last: Container[CheckKey]) -> bool:
     """Whether all that a run can have checked is known from later runs."""
+    if not run.script:
+        return False
     for call in run.calls[:_MAX_CALLS]:
         if logs and call.name in _VIEWERS:
             return False
@@ -132,6 +138,8 @@ def _ran_again(run: ToolRun, logs: _Logs, last: Container[CheckKey]) -> bool:
 
 
 def _checks_of(run: ToolRun, logs: _Logs) -> list[Check]:
+    if not run.script:
+        return list(judge_test_tool(run))
     calls = run.calls[:_MAX_CALLS]
     evidence = _window(run.output)
     if len(evidence) < 2000 and _NOT_RUN.search(evidence):

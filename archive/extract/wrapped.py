@@ -22,6 +22,11 @@ _ECHOED: Final = re.compile(
     r"|[\w.-]{1,30}: commands\[\d+\]>|task: \[[\w:.-]{1,40}\]) ?(\S[^\n]{1,400})$",
     re.MULTILINE,
 )
+_TEST_TOOL: Final = re.compile(
+    r"(?:run|execute)_?(?:unit_?|all_?)?tests?|test_(?:sim|macos|device)(?:_\w{1,20})?"
+)
+_PASSED: Final = re.compile(r"\bpassed[\"']?\s?[=:]\s?[\"']?(\d{1,9})", re.IGNORECASE)
+_FAILED: Final = re.compile(r"\bfail(?:ed|ures)[\"']?\s?[=:]\s?[\"']?(\d{1,9})", re.IGNORECASE)
 # Runners that stop at the first of their commands that fails.
 _IN_TURN: Final = frozenset({"npm", "pnpm", "yarn", "bun", "composer", "make", "gmake", "just"})
 # A task that its name calls one of these, though it is the other that it runs.
@@ -73,6 +78,24 @@ def judge_tasks(
         if result := _by_name(ending, run, text):
             kinds.add(kind)
             yield Check(kind, f"{call.name} {task}".strip(), result)
+
+
+def is_test_tool(tool: str) -> bool:
+    """Whether an agent's tool, no command, runs tests: `runTests`, `test_sim`."""
+    return _TEST_TOOL.fullmatch(tool) is not None
+
+
+def judge_test_tool(run: ToolRun) -> Iterator[Check]:
+    """What such a tool counted, else what the test tool behind it printed."""
+    passed, failed = _PASSED.search(run.output), _FAILED.search(run.output)
+    if passed or failed:
+        good = failed is None or int(failed[1]) == 0
+        some = passed is not None and int(passed[1]) > 0
+        yield Check("test", run.tool, "fail" if not good else "pass" if some else "skip")
+    else:
+        for check in _by_summary(run.output[-200_000:], frozenset()):
+            if check.kind == "test":
+                yield check
 
 
 def _by_echo(call: Invocation, ending: Ending, run: ToolRun, text: str) -> Iterator[Check]:

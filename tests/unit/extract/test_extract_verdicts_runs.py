@@ -196,3 +196,19 @@ def test_of_commands_in_turn_those_before_the_failed_one_passed(checks_of) -> No
         ("vet", "tsc", "pass"),
         ("test", "jest", "fail"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("tool", "output", "checks"),
+    [
+        ("runTests", "<summary passed=3 failed=0 />", [("test", "runtests", "pass")]),
+        ("runTests", "<summary passed=3 failed=1 />", [("test", "runtests", "fail")]),
+        ("run_tests", '{"passed": 0, "failed": 0}', [("test", "run_tests", "skip")]),
+        ("mcp__x__run_tests", "3 passed in 0.1s", [("test", "pytest", "pass")]),
+        ("test_sim", "** TEST FAILED **", [("test", "swift test", "fail")]),
+        ("read_file", "passed=3 failed=1", []),
+        ("get_test_list", "3 passed in 0.1s", []),
+    ],
+)
+def test_a_tool_of_the_agent_may_run_the_tests(script, tool, output, checks) -> None:
+    assert script.call(tool, {"files": ["a.py"]}, output).done().checks() == checks
