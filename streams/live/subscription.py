@@ -62,6 +62,7 @@ class Subscription:
         self._stay: Stay | None = None
         self._following = self._begun = False
         self._rows: deque[Row] = deque()
+        self._reading: asyncio.Task[None] | None = None
         self._handed: Position | None = None
         self._told = 0
         self._stop, self._beginning = asyncio.Event(), asyncio.Lock()
@@ -102,9 +103,18 @@ class Subscription:
         async with self._beginning:  # one that is under way comes to its end first
             if self._stay:
                 self._stay.wake()
+            await self._stop_reading()
             self._leave_hub()
         self._rows.clear()
         await self._roster.ended(self)
+
+    async def _stop_reading(self) -> None:
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
+            await asyncio.wait([reading])
+            if not reading.cancelled():
+                reading.exception()  # nobody is there any more to be told
 
     async def __aenter__(self) -> Self:
         if self._stop.is_set():
@@ -130,11 +140,24 @@ class Subscription:
             if row is not None:
                 return row.item
             try:
-                await self._read_on()
+                await self._read_on_undisturbed()
                 self._patience.renew()
             except TransientError as exc:
                 await self._patience.wait_out(exc)
         raise StopAsyncIteration
+
+    async def _read_on_undisturbed(self) -> None:
+        """A consumer that gives up waiting finds the reading under way when it comes again.
+
+        To break it off would cost its connection: who waits for a moment at a time would never
+        see an event.
+        """
+        reading = self._reading or asyncio.create_task(self._read_on())
+        self._reading = reading
+        await asyncio.wait([reading])
+        self._reading = None
+        if not reading.cancelled():  # by `close`
+            reading.result()
 
     async def _begin(self) -> None:
         """Once. What fails, or is cancelled on the way, is undone and can be tried again."""
