@@ -198,16 +198,22 @@ def test_an_import_reports_progress_on_a_terminal_only(ares: list[str], tmp_path
 
 def test_ctrl_c_is_quiet(ares: list[str], server: RedisServer) -> None:
     """Interrupted while it waits for standard input."""
-    process = subprocess.Popen(
-        [*ares, "import", "-"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
     with server.admin() as client:
-        _wait_for_a_client(client)
+        known = client.client_id()
+        process = subprocess.Popen(
+            [*ares, "import", "-"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        _wait_for_a_client(client, known)
     process.send_signal(2)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err.strip()) == (130, b"", b"")
 
 
-def _wait_for_a_client(client: redis.Redis) -> None:
-    eventually_sync(lambda: len(client.client_list()) > 1, hint="the command did not connect")
+def _wait_for_a_client(client: redis.Redis, known: int) -> None:
+    """Until one has connected after the one with the id `known`."""
+
+    def newer() -> bool:
+        return any(int(each["id"]) > known for each in client.client_list())
+
+    eventually_sync(newer, hint="the command did not connect")
