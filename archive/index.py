@@ -8,6 +8,7 @@ with it raises `IndexUnusable`, and recall reads the files instead.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sqlite3
 from array import array
@@ -22,6 +23,8 @@ from .publication import UNKNOWN_TIME
 from .recall_query import Filters, Query, microseconds
 from .recall_text import fold
 from .survey import Place, Report, StreamFolder, Survey
+
+_Pair = tuple[int, int]
 
 _BUSY_MS: Final = 250
 _GRAM: Final = 3
@@ -70,6 +73,7 @@ class RecallIndex:
                 folder.mkdir(mode=0o700, exist_ok=True)
             # The text of private rounds: nobody else may read it, whatever the umask.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            self._folders: dict[int, StreamFolder] = {}
             self._db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None)
             try:
                 self._prepare()
@@ -104,35 +108,47 @@ class RecallIndex:
         needles = sorted(query.needles, key=len, reverse=True)[:_MAX_NEEDLES]
         where, values = _conditions(needles, filters, tenants)
         grams = _gram_query(needles)
-        seen: frozenset[int] = frozenset()
+        seen: frozenset[_Pair] = frozenset()
         if limit is not None:
             # Common words are found among the newest rounds, without sorting all that match.
-            newest = self._ids(_NEWEST, where, values)
-            yield from map(self._place, newest)
-            seen = frozenset(newest)
+            newest = self._pairs(_NEWEST, where, values)
+            yield from itertools.starmap(self._place, _in_pairs(newest))
+            seen = frozenset(_in_pairs(newest))
         if grams:
-            rest = self._ids(_BY_GRAMS, f"g.grams MATCH ? AND {where}", [grams, *values])
+            rest = self._pairs(_BY_GRAMS, f"g.grams MATCH ? AND {where}", [grams, *values])
         else:
-            rest = self._ids(_ALL, where, values)
-        yield from (self._place(number) for number in rest if number not in seen)
+            rest = self._pairs(_ALL, where, values)
+        yield from (self._place(*pair) for pair in _in_pairs(rest) if pair not in seen)
 
-    def _ids(self, source: str, where: str, values: Sequence[object]) -> array[int]:
+    def _pairs(self, source: str, where: str, values: Sequence[object]) -> array[int]:
+        """Folder and number of each round, one behind the other: there may be a million.
+
+        Not its row: another reader may take that away before it is its turn.
+        """
         sql = (
-            f"SELECT r.id FROM {source} CROSS JOIN folders f ON f.id = r.folder"  # noqa: S608
+            f"SELECT r.folder, r.round FROM {source} CROSS JOIN folders f ON f.id = r.folder"  # noqa: S608
             # The sign keeps SQLite from reading every text in the order of time.
             f" WHERE +r.state = 0 AND {where} ORDER BY {_ORDER}, f.tenant, f.parts"
         )
         with _translated():
-            return array("q", (number for (number,) in self._db.execute(sql, values)))
+            return array("q", itertools.chain.from_iterable(self._db.execute(sql, values)))
 
-    def _place(self, number: int) -> Place:
-        query = (
-            "SELECT r.round, f.tenant, f.parts, f.name FROM rounds r"
-            " JOIN folders f ON f.id = r.folder WHERE r.id = ?"
-        )
-        with _translated():
-            round_, tenant, parts, name = self._db.execute(query, (number,)).fetchone()
-        return Place(StreamFolder(tenant, tuple(parts.split("/")) if parts else (), name), round_)
+    def _place(self, folder: int, number: int) -> Place:
+        if folder not in self._folders:
+            query = "SELECT tenant, parts, name FROM folders WHERE id = ?"
+            with _translated():
+                row = self._db.execute(query, (folder,)).fetchone()
+            if row is None:
+                raise IndexUnusable("another reader changed it meanwhile", damaged=False)
+            tenant, parts, name = row
+            parts = tuple(parts.split("/")) if parts else ()
+            self._folders[folder] = StreamFolder(tenant, parts, name)
+        return Place(self._folders[folder], number)
+
+
+def _in_pairs(flat: array[int]) -> Iterator[_Pair]:
+    numbers = iter(flat)
+    return zip(numbers, numbers, strict=True)
 
 
 def _conditions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -224,6 +225,22 @@ def test_many_readers_at_once_each_get_the_whole_answer(archive, cache):
     for reader in readers:
         reader.join()
     assert answers == [203] * 18
+
+
+@pytest.mark.parametrize("gone", ["a round", "its whole stream"])
+def test_what_another_reader_takes_out_of_the_index_meanwhile_stops_no_reader(archive, cache, gone):
+    FileArchiveWriter(archive).record_many([record(n, "t") for n in (4, 5)])
+    busy = Recall(archive, cache=cache).query(parse_query("fox"))
+    assert next(busy).record.round == 5
+    if gone == "a round":
+        (archive / "default/s/round_2.json").unlink()
+    else:
+        shutil.rmtree(archive / "default/s")
+
+    look(archive, cache)
+
+    left = [4, 3, 1] if gone == "a round" else [4]
+    assert [found.record.round for found in busy] == left
 
 
 def test_a_folder_out_of_reach_is_not_taken_for_gone(archive, cache):
