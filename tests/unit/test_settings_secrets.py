@@ -172,3 +172,16 @@ def test_settings_cross_a_process_boundary_without_losing_their_origins():
     settings = load_settings(environ={"ARES_ARCHIVE_BATCH": "7"})
 
     assert pickle.loads(pickle.dumps(settings)).origin("archive.batch").endswith("BATCH")
+
+
+@pytest.mark.parametrize("url", BROKEN)
+def test_a_url_in_a_file_is_checked_like_any_other_and_not_repeated(tmp_path, url):
+    file = tmp_path / "url"
+    file.write_text(url)
+    settings = load_settings(environ={"ARES_REDIS_URL_FILE": str(file)})
+
+    with pytest.raises(SettingsError) as caught:
+        settings.redis.read_url()
+
+    assert str(caught.value).startswith("redis.url_file: ")
+    assert CANARY not in "".join(traceback.format_exception(caught.value))

@@ -142,9 +142,15 @@ class RedisSettings(Section):
 
     def read_url(self) -> str:
         """The URL; a `url_file` is read anew. Raises `SettingsError` when it can't be."""
-        if self.url_file is not None:
-            return _read_secret("redis.url_file", self.url_file)
-        return self.url.get_secret_value()
+        if self.url_file is None:
+            return self.url.get_secret_value()
+        url = _read_secret("redis.url_file", self.url_file)
+        try:
+            _check_url(SecretStr(url))
+        except ValueError as exc:
+            where = f"file {self.url_file}"
+            raise SettingsError([SettingProblem("redis.url_file", str(exc), where)]) from None
+        return url
 
     def read_password(self) -> str | None:
         """The password set apart from the URL; a `password_file` is read anew."""
