@@ -257,4 +257,4 @@ async def test_cancelled_appends_leak_no_connection(proxy, store, truth):
     log = await truth.read("s")
     assert [event.version for event in log] == list(range(1, len(log) + 1))
     pool = store.client.connection_pool
-    assert len(pool._in_use_connections) <= 2
+    assert len(pool._in_use_connections) <= 3  # of two lanes of appends, and of readers
