@@ -81,8 +81,8 @@ class Refresh:
                 if self._differs(folder, before.id):
                     self._take_folder(folder)
             # Out of reach isn't gone: where something could not be looked at, nothing is dropped.
-            for gone in known.values() if not self._troubled else ():
-                self._drop_folder(gone.id)
+            for parts, before in known.items() if not self._troubled else ():
+                self._drop_folder(parts, before)
             self._commit()
         except BaseException:
             if self._db.in_transaction:
@@ -144,11 +144,12 @@ class Refresh:
             self._report(problem(exc))
 
     def _take(self, folder: StreamFolder, opened: Folder) -> None:
+        # Listed under the lock: an older listing must not undo what another reader took in.
+        self._begin()
         # The stamp is taken before the listing: what comes later changes it again.
         facts = opened.facts()
         settled = self._clock() - facts.mtime_ns // 1_000_000 > SETTLED_MS
         files = dict(_files(opened))
-        self._begin()
         number = self._folder_id(folder)
         before = self._stamps(number)
         for gone in before.keys() - files.keys():
@@ -232,11 +233,15 @@ class Refresh:
             self._db.execute(delete, (number, text))
         self._db.execute("DELETE FROM rounds WHERE id = ?", (number,))
 
-    def _drop_folder(self, folder: int) -> None:
+    def _drop_folder(self, parts: str, gone: _Known) -> None:
         self._begin()
-        for round_ in self._stamps(folder):
-            self._drop_round(folder, round_)
-        self._db.execute("DELETE FROM folders WHERE id = ?", (folder,))
+        # Another reader may have been here: then the row is gone, or another folder's.
+        same = "id = ? AND inode = ? AND mtime_ns = ? AND parts = ?"
+        values = (gone.id, gone.inode, gone.mtime_ns, parts)
+        if self._db.execute(f"SELECT 1 FROM folders WHERE {same}", values).fetchone():  # noqa: S608
+            for round_ in self._stamps(gone.id):
+                self._drop_round(gone.id, round_)
+            self._db.execute("DELETE FROM folders WHERE id = ?", (gone.id,))
         self._commit_now_and_then()
 
     def _begin(self) -> None:

@@ -14,11 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from archive import FileArchiveWriter, RoundRecord
+from archive import FileArchiveWriter, RoundRecord, index_refresh
 from archive.erase import Eraser
+from archive.failures import IndexUnusable
+from archive.index import RecallIndex
 from archive.layout import index_name
 from archive.recall import Recall
 from archive.recall_query import EVERYTHING, Filters, parse_pattern, parse_query
+from archive.survey import Survey
+from archive.volume import Volume
 
 PROJECT = Path(__file__).parents[2]
 
@@ -241,6 +245,54 @@ def test_what_another_reader_takes_out_of_the_index_meanwhile_stops_no_reader(ar
 
     left = [4, 3, 1] if gone == "a round" else [4]
     assert [found.record.round for found in busy] == left
+
+
+def test_a_folder_whose_row_another_reader_gave_away_is_not_dropped(archive, cache):
+    """SQLite uses the numbers of rows again."""
+    look(archive, cache)
+    shutil.rmtree(archive / "default/s")
+    survey = Survey(Volume(archive))
+
+    class Slow(Survey):
+        """Another reader does it all, and indexes a new stream, before this one drops a folder."""
+
+        def stamps(self, report):
+            yield from Survey.stamps(self, report)
+            other = RecallIndex(cache / index_name(archive))
+            other.refresh(survey, report)
+            FileArchiveWriter(archive).record(record(7, "new"))
+            other.refresh(survey, report)
+            other.close()
+
+    index = RecallIndex(cache / index_name(archive))
+    index.refresh(Slow(Volume(archive)), print)
+    found = index.candidates(parse_query("fox"), Filters(), tenants=(), limit=None)
+    assert [place.path for place in found] == ["default/new/round_7.json"]
+    index.close()
+
+
+def test_no_reader_takes_in_a_folder_that_another_has_listed_and_not_taken_in(
+    archive, cache, monkeypatch
+):
+    """Else the older listing would take out what the newer one has put in."""
+    look(archive, cache)
+    FileArchiveWriter(archive).record(record(4))
+    other = RecallIndex(cache / index_name(archive))
+    refused: list[IndexUnusable] = []
+    files = index_refresh._files
+
+    def held_up(opened):
+        listed = list(files(opened))
+        if not refused:
+            with pytest.raises(IndexUnusable) as caught:
+                other.refresh(Survey(Volume(archive)), print)
+            refused.append(caught.value)
+        return iter(listed)
+
+    monkeypatch.setattr(index_refresh, "_files", held_up)
+    assert look(archive, cache) == [4, 3, 2, 1]
+    assert not refused[0].damaged
+    other.close()
 
 
 def test_a_folder_out_of_reach_is_not_taken_for_gone(archive, cache):
