@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from .record_json import KNOWN_FIELDS
+from .record_wire import KNOWN_FIELDS
 from .survey import ArchivedRound
 
 FIELD_BREAK: Final = "\x1f"
