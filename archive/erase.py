@@ -14,10 +14,11 @@ from .disk import Disk
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, RoundNotFound, UnsafePath
 from .files import Folder, Modes
 from .layout import TEMP_PREFIX, round_name, round_numbers, stream_dir
+from .places import Problem, StreamFolder, problem
 from .publication import identity_of
 from .record import RoundIdentity
 from .record_json import StoredRecord, Tombstone, stored_from_bytes, tombstone_to_bytes
-from .survey import Problem, StreamFolder, Survey, problem
+from .survey import Survey
 from .volume import Volume
 
 _Wanted = Callable[[int, str], bool]

@@ -11,11 +11,11 @@ from importlib.resources import files
 from itertools import islice
 from typing import Final
 
+from .places import ArchivedRound
 from .recall_query import failed_checks
 from .recall_render import to_json, when
 from .recall_text import visible, visible_line
 from .record_json import ARES_CHECKS
-from .survey import ArchivedRound
 
 _ROUNDS_HERE: Final = "<!-- rounds -->\n"
 _ROUNDS_A_BLOCK: Final = 500

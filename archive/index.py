@@ -19,10 +19,11 @@ from typing import Final
 from .failures import IndexUnusable
 from .index_refresh import Progress, Refresh
 from .index_schema import SCHEMA_VERSION, create
+from .places import Place, Report, StreamFolder
 from .publication import UNKNOWN_TIME
 from .recall_query import Filters, Query, microseconds
 from .recall_text import fold
-from .survey import Place, Report, StreamFolder, Survey
+from .survey import Survey
 
 _Pair = tuple[int, int]
 

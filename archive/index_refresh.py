@@ -14,19 +14,11 @@ from .failures import ArchiveFailure, RoundDamaged, UnsafePath
 from .files import Folder
 from .index_schema import DAMAGED, ERASED, LIVE
 from .layout import round_name, round_numbers
+from .places import ArchivedRound, Place, Problem, Report, StreamFolder, problem
 from .publication import UNKNOWN_TIME, end_time
 from .recall_query import has_failed
 from .recall_text import folded_text
-from .survey import (
-    ArchivedRound,
-    Place,
-    Problem,
-    Report,
-    StreamFolder,
-    Survey,
-    problem,
-    retry_stale,
-)
+from .survey import Survey, retry_stale
 
 Progress = Callable[[int], None]
 """Told now and then how many rounds were taken in so far."""

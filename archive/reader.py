@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from .disk import Disk
 from .failures import ArchiveFailure, RoundDamaged, RoundErased, RoundNotFound, UnsafePath
 from .layout import round_name
+from .places import ArchivedRound, Place, Report, StreamFolder, problem
 from .recall import Recall
 from .recall_query import parse_query
 from .recall_render import render_block
 from .recall_text import visible_line
 from .record import RoundRecord
 from .record_json import Tombstone
-from .survey import ArchivedRound, Place, Report, StreamFolder, Survey, problem
+from .survey import Survey
 from .volume import Volume
 
 _Numbers = list[int]

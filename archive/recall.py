@@ -9,10 +9,11 @@ from pathlib import Path
 from .disk import Disk
 from .failures import ArchiveFailure, IndexUnusable, RoundDamaged, UnsafePath
 from .layout import index_name
+from .places import ArchivedRound, Place, Problem, Report, StreamFolder, problem
 from .recall_guard import matches_in_time
 from .recall_query import NO_FILTERS, Filters, Query
 from .recall_scan import scan
-from .survey import ArchivedRound, Place, Problem, Report, StreamFolder, Survey, problem
+from .survey import Survey
 from .volume import Volume
 
 Progress = Callable[[int], None]

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from .failures import InvalidQuery
+from .places import ArchivedRound
 from .recall_query import Query, matches
-from .survey import ArchivedRound
 
 MATCH_SECONDS: Final = 2.0
 """Longest time a pattern may take over one round."""

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from .failures import InvalidQuery
+from .places import ArchivedRound, is_text
 from .publication import UNKNOWN_TIME, end_time
 from .recall_text import fold, folded_text, searched_fields
 from .record import RoundRecord, Verdict
 from .record_json import ARES_CHECKS
-from .survey import ArchivedRound, is_text
 
 _WORD: Final = re.compile(r'"([^"]+)"(?=\s|$)|(\S+)')
 _AGE: Final = re.compile(r"(\d{1,6})(m|h|d|w)")

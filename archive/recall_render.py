@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
+from .places import ArchivedRound
 from .recall_guard import pattern_spans
 from .recall_query import EVERYTHING, Query, failed_checks, has_failed
 from .recall_text import match_spans, safe_json, visible, visible_line
 from .record import FileChange, RoundRecord, Verdict
 from .record_json import ARES_CHECKS
 from .record_wire import KNOWN_FIELDS
-from .survey import ArchivedRound
 
 Style = Callable[[str, str], str]
 """Dresses up text: kind (title, label, match, good, bad, dim) and text in, text out."""

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from .failures import RecordDamaged, RoundDamaged
+from .places import ArchivedRound, Place, Report, StreamFolder, problem
 from .publication import end_time
 from .recall_guard import matches_in_time
 from .recall_query import Filters, Query, newest_first
 from .recall_text import fold
 from .record_json import is_told_by_bytes
-from .survey import ArchivedRound, Place, Report, StreamFolder, Survey, problem
+from .survey import Survey
 
 ASCII_WHEN_FOLDED: Final = "ßİŉſ\u037eẚẞ\u1fef\u212aﬀﬁﬂﬃﬄﬅﬆ"
 """The letters beyond ASCII whose folded form contains an ASCII letter. A test finds them all."""

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from .places import ArchivedRound
 from .record_wire import KNOWN_FIELDS
-from .survey import ArchivedRound
 
 FIELD_BREAK: Final = "\x1f"
 """Stands between two fields in folded text, so that no phrase is found across them."""

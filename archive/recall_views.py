@@ -9,11 +9,11 @@ from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import Final
 
+from .places import ArchivedRound
 from .recall_query import failed_checks, has_failed
 from .recall_render import Style, plain, when
 from .recall_text import visible_line
 from .record import OUTCOMES
-from .survey import ArchivedRound
 
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 _ASCII_BARS: Final = " .:-=+*#%"

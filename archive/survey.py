@@ -8,93 +8,34 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from streams.errors import UsageError
 from streams.event import DEFAULT_TENANT_ID
-from streams.keys import check_tenant
 
 from .disk import FileFacts
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, UnsafePath
 from .files import LINK, Folder
 from .layout import round_files, round_name, round_number, round_numbers, stream_dir
-from .record import RoundRecord
+from .places import (
+    UNREADABLE,
+    ArchivedRound,
+    Place,
+    Problem,
+    Report,
+    StreamFolder,
+    Unreadable,
+    is_tenant,
+    is_text,
+    own_folder,
+    plain_folder,
+    problem,
+)
 from .record_json import Tombstone, stored_from_bytes
 from .volume import Volume
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_UNNAMED = stream_dir("")
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class StreamFolder:
-    """A folder with rounds: `parts` below the archive's top, none for a flat archive.
-
-    `name` is the stream's id as far as the folder tells; a record that names its stream wins.
-    """
-
-    tenant: str
-    parts: tuple[str, ...]
-    name: str
-
-    def stream_of(self, record: RoundRecord) -> str:
-        """The stream a record found here belongs to."""
-        return record.stream_id or self.name
-
-
-class Place(NamedTuple):
-    """Where one round stands."""
-
-    folder: StreamFolder
-    round: int
-
-    @property
-    def path(self) -> str:
-        """Its file, relative to the archive."""
-        return "/".join((*self.folder.parts, round_name(self.round)))
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedRound:
-    """A round as it stands in the archive: its record, and `raw`, every field of its file."""
-
-    place: Place
-    stream: str
-    record: RoundRecord
-    raw: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Problem:
-    """A file or folder that can't be read, by name; others are not concerned.
-
-    `reason` is damaged, unsafe, or a `FailureReason` of `archive.failures`.
-    """
-
-    path: str
-    reason: str
-    detail: str
-
-
-Report = Callable[[Problem], None]
-
-
-Unreadable = RoundDamaged | UnsafePath | ArchiveFailure
-_UNREADABLE = (RoundDamaged, UnsafePath, ArchiveFailure)
-
-
-def problem(error: Unreadable) -> Problem:
-    """`error` as a fact to report."""
-    if isinstance(error, UnsafePath):
-        return Problem(error.path, "unsafe", error.detail)
-    if isinstance(error, ArchiveFailure):
-        return Problem(error.path, error.reason, str(error))
-    return Problem(error.path, "damaged", error.detail)
 
 
 def retry_stale(action: Callable[[], _T]) -> _T:
@@ -105,14 +46,6 @@ def retry_stale(action: Callable[[], _T]) -> _T:
         if exc.reason != "stale_handle":
             raise
     return action()
-
-
-def is_tenant(name: str) -> bool:
-    """Whether a folder of this name can be a tenant's."""
-    try:
-        return check_tenant(name) == name
-    except UsageError:
-        return False
 
 
 class Survey:
@@ -141,10 +74,10 @@ class Survey:
                 report(problem(exc))
                 continue
             if self.wants(DEFAULT_TENANT_ID) and any(map(round_number, below)):
-                yield _plain(name)
+                yield plain_folder(name)
             if is_tenant(name) and self.wants(name):
                 for inner in self._subfolders((name,), below, report):
-                    yield _own(name, inner)
+                    yield own_folder(name, inner)
 
     def folders_of(self, stream: str, report: Report) -> list[StreamFolder]:
         """The folders in which rounds of `stream` may stand.
@@ -154,7 +87,7 @@ class Survey:
         top = self._kinds()
         own = stream_dir(stream)
         found = [
-            _own(tenant, own)
+            own_folder(tenant, own)
             for tenant in self._subfolders((), top, report)
             if is_tenant(tenant) and self.wants(tenant) and self.exists((tenant, own))
         ]
@@ -162,8 +95,8 @@ class Survey:
             return found
         if any(map(round_number, top)):
             found.append(self._flat())
-        if top.get(stream) == "folder" and self.numbers(_plain(stream)):
-            found.append(_plain(stream))
+        if top.get(stream) == "folder" and self.numbers(plain_folder(stream)):
+            found.append(plain_folder(stream))
         return found or [
             folder
             for folder in self.folders(report)
@@ -246,7 +179,7 @@ class Survey:
         name = round_name(place.round)
         try:
             return opened.read(name) if opened else None
-        except _UNREADABLE as exc:
+        except UNREADABLE as exc:
             return self._bytes_again(exc, place.folder, name, report)
 
     def contents(self, folder: StreamFolder, report: Report) -> Iterator[tuple[int, bytes]]:
@@ -263,7 +196,7 @@ class Survey:
                 for number, name in reversed(round_files(self._names(opened, folder))):
                     try:
                         data = opened.read(name)
-                    except _UNREADABLE as exc:
+                    except UNREADABLE as exc:
                         data = self._bytes_again(exc, folder, name, report)
                     if data is not None:
                         yield number, data
@@ -290,7 +223,7 @@ class Survey:
                 raise error
             with self.volume.folder(*folder.parts) as again:
                 return again.read(name) if again else None
-        except _UNREADABLE as exc:
+        except UNREADABLE as exc:
             report(problem(exc))
             return None
 
@@ -332,20 +265,7 @@ class Survey:
         return StreamFolder(DEFAULT_TENANT_ID, (), name)
 
 
-def is_text(name: str) -> bool:
-    """Whether a name or argument is UTF-8: the system hands others over with surrogates in them."""
-    return name.isascii() or not _SURROGATE.search(name)
-
-
 def _stamp(parent: Folder | None, folder: StreamFolder) -> FileFacts | None:
     if parent is None or not folder.parts:
         return parent.facts() if parent else None
     return parent.file_facts(folder.parts[-1])
-
-
-def _own(tenant: str, folder: str) -> StreamFolder:
-    return StreamFolder(tenant, (tenant, folder), "" if folder == _UNNAMED else folder)
-
-
-def _plain(name: str) -> StreamFolder:
-    return StreamFolder(DEFAULT_TENANT_ID, (name,), name)

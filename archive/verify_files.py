@@ -9,18 +9,10 @@ from typing import Final
 from .failures import ArchiveFailure, RoundDamaged, UnsafePath
 from .files import Folder
 from .layout import TEMP_PREFIX, is_hashed, round_numbers, stream_dir
+from .places import ArchivedRound, Place, Problem, Report, StreamFolder, problem
 from .publication import StoredRound, stored_round
 from .record_json import StoredRecord, Tombstone
-from .survey import (
-    ArchivedRound,
-    Place,
-    Problem,
-    Report,
-    StreamFolder,
-    Survey,
-    problem,
-    retry_stale,
-)
+from .survey import Survey, retry_stale
 from .verify import Finding, Kind
 from .verify_rounds import check_rounds
 

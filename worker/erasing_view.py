@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from archive.failures import RoundDamaged
 from archive.layout import stream_dir
+from archive.places import ArchivedRound, Place, StreamFolder
 from archive.publication import StoredRound, stored_round
 from archive.record import RoundRecord
 from archive.record_json import StoredRecord
-from archive.survey import ArchivedRound, Place, StreamFolder
 from streams.erasure import announcements, count, dead_letters, waiting_entries
 from streams.errors import StreamNotFound
 from streams.overview import Overview

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from archive.places import ArchivedRound, Problem
 from archive.reader import FileArchiveReader
 from archive.recall import Recall
 from archive.recall_query import Filters, Query, has_failed, parse_when
-from archive.survey import ArchivedRound, Problem
 from streams.clock import utc_now
 from streams.event import DEFAULT_TENANT_ID
 

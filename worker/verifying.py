@@ -12,7 +12,8 @@ from typing import Final
 
 from archive.failures import ArchiveFailure, ArchiveMissing, UnsafePath
 from archive.layout import stream_dir
-from archive.survey import StreamFolder, Survey
+from archive.places import StreamFolder
+from archive.survey import Survey
 from archive.verify import Finding, check_archived, check_stream, comparable_rounds
 from archive.verify_files import FolderCheck, check_archive, check_folder, own_folder
 from streams.errors import StreamNotFound

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from archive.export import export_html
+from archive.places import ArchivedRound, Place, StreamFolder
 from archive.record import FileChange, RoundRecord
 from archive.record_json import record_to_dict
-from archive.survey import ArchivedRound, Place, StreamFolder
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""

@@ -16,11 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from archive import FileArchiveReader, FileArchiveWriter, RoundRecord
 from archive.erase import Eraser
+from archive.places import Problem
 from archive.recall import Recall
 from archive.recall_query import Filters, Query, matches, newest_first, parse_query
 from archive.record import Check, FileChange, Verdict
 from archive.record_json import record_to_bytes
-from archive.survey import Problem
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PIECES = [

@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 
 from archive.export import FORMATS, export_html, export_jsonl, export_markdown
+from archive.places import ArchivedRound, Place, StreamFolder
 from archive.record import Check, FileChange, RoundRecord, Verdict
 from archive.record_json import record_to_dict
-from archive.survey import ArchivedRound, Place, StreamFolder
 
 EVIL = "</script><script>alert(1)</script><!-- \u2028 \x1b[2J `*_[x](y)"
 

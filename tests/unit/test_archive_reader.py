@@ -21,9 +21,9 @@ from archive import (
 )
 from archive.errors import InvalidRound
 from archive.failures import UnsafePath
+from archive.places import Problem
 from archive.recall import Recall
 from archive.recall_query import EVERYTHING, parse_query
-from archive.survey import Problem
 from support.simulated_disk import FaultyDisk, failing, os_error
 
 

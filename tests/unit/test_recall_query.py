@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from archive.failures import InvalidQuery
+from archive.places import ArchivedRound, Place, StreamFolder
 from archive.recall_query import (
     Filters,
     failed_checks,
@@ -17,7 +18,6 @@ from archive.recall_query import (
     parse_when,
 )
 from archive.record import Check, FileChange, RoundRecord, Verdict
-from archive.survey import ArchivedRound, Place, StreamFolder
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 RECORD = RoundRecord(

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from archive.places import ArchivedRound, Place, StreamFolder
 from archive.recall_query import parse_pattern, parse_query
 from archive.recall_render import render_block, render_timeline, to_json
 from archive.recall_views import (
@@ -17,7 +18,6 @@ from archive.recall_views import (
 )
 from archive.record import Check, FileChange, RoundRecord, Verdict
 from archive.record_json import record_to_dict
-from archive.survey import ArchivedRound, Place, StreamFolder
 
 RECORD = RoundRecord(
     7,

@@ -14,8 +14,8 @@ from worker.invocation import Invocation, pass_invocation
 from worker.recall_options import filter_options
 
 if TYPE_CHECKING:
+    from archive.places import ArchivedRound
     from archive.reader import FileArchiveReader
-    from archive.survey import ArchivedRound
 
 _NAMED: Final = 12
 
