@@ -8,7 +8,7 @@ business) and returns one reply a command. It never sends anything twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol, cast
 
@@ -221,12 +221,6 @@ class Wires:
         """`Wire.exchange` on a borrowed wire, raising the first error reply."""
         async with self.borrow() as wire:
             return [checked(reply) for reply in await wire.exchange(commands)]
-
-    async def transaction(self, commands: Iterable[Command]) -> list[Reply]:
-        """`commands` in one MULTI; their replies. Raises the first error reply."""
-        packet: list[Command] = [("MULTI",), *commands, ("EXEC",)]
-        async with self.borrow() as wire:
-            return exec_replies(await wire.exchange(packet))
 
     async def close(self) -> None:
         """Close the idle wires."""
