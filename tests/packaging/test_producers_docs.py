@@ -132,16 +132,19 @@ def python(desk: Desk, code: str) -> None:
 
 def node(desk: Desk, code: str) -> None:
     on_path("node")
-    install = subprocess.run(
-        [on_path("npm"), "install", "--no-audit", "--no-fund", "--prefix", ".", "redis@5"],
-        cwd=desk.folder,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    if install.returncode:
-        pytest.skip(f"npm can't install the client: {install.stderr[-200:]}")
+    patience = ("--fetch-retries=1", "--fetch-timeout=20000")  # ms: a machine may have no way out
+    command = (on_path("npm"), "install", "--no-audit", "--no-fund", *patience, "--prefix", ".")
+    try:
+        subprocess.run(
+            [*command, "redis@5"],
+            cwd=desk.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as exc:
+        pytest.skip(f"npm can't install the client: {str(exc.stderr)[-200:]}")
     desk.run("node", str(desk.write("producer.mjs", code)))
 
 
