@@ -264,7 +264,6 @@ def test_a_lagging_compaction_is_told_and_catching_up_clears_it(
         send_rounds(server, 60)
         with slow:
             becomes(prometheus, "AresCompactionLagHigh", "firing", within_s=60)
-            slow.kill()
 
         quick = WorkerProcess(Installation(server.url, tmp_path / "rounds", small))
         quick.port = slow.port
