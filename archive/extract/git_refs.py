@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final
 
 from archive.identifiers import find_urls
 from archive.prefilter import Hinted, has_any
 
 from .refs import URL_NUMBER, Refs, add_url
-from .repos import repos_called, repos_in
+from .repos import may_hold_repos, repos_called, repos_in
 from .tool_run import ToolRun
 from .view import RoundView
 
@@ -66,7 +67,6 @@ class GitEvidence:
         self._view = view
         self._commits: dict[str, set[str]] | None = None
         self._repos: set[str] | None = None
-        self._texts: list[str] | None = None
 
     def is_commit(self, value: str) -> bool:
         """Whether git showed `value`, or a longer or shorter form of it, as a commit."""
@@ -89,12 +89,20 @@ class GitEvidence:
 
     def is_repo(self, slug: str) -> bool:
         """Whether a command or its output named `slug` as a repository of a host."""
-        if self._texts is None:
-            heads = ((run.script[:20_000], run.output[:20_000]) for run in self._runs())
-            self._texts = [text for head in heads for text in head if "/" in text]
-        if self._repos is None and any(slug in text for text in self._texts):
-            self._repos = {repo for text in self._texts for repo in repos_in(text)}
+        texts = self._git_texts
+        if self._repos is None and any(slug in text for text in texts):
+            self._repos = {repo for text in texts for repo in repos_in(text)}
         return self._repos is not None and slug in self._repos
+
+    @cached_property
+    def may_name_repos(self) -> bool:
+        """Whether any command or output could have named one."""
+        return any(map(may_hold_repos, self._git_texts))
+
+    @cached_property
+    def _git_texts(self) -> list[str]:
+        heads = ((run.script[:20_000], run.output[:20_000]) for run in self._runs())
+        return [text for head in heads for text in head if "/" in text]
 
 
 def add_made(view: RoundView, refs: Refs) -> None:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from archive.identifiers import may_hold_identifiers, scan_identifiers
-from archive.prefilter import Run
+from archive.prefilter import Run, has_any
 
 from .git_refs import GitEvidence, add_made
 from .numbers import add_numbers, may_number
@@ -55,6 +55,7 @@ _SLUG: Final = re.compile(
     r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})(?:#([1-9]\d{0,6}))?"
 )
 _AROUND: Final = "`'\"*_()[]{}<>,.;:!?’“”"
+_REPO_HINTS: Final = ("repo", "fork", "clone")
 _REPO_WORD: Final = re.compile(
     r"\b(?:repo(?:sitory)?|fork|clone[ds]?)(?: (?:is|of|at|named|called|to|from"
     r"|in))?[ :`'\"*(\[]{1,4}$",
@@ -97,9 +98,13 @@ def _said_branches(text: str, refs: Refs, evidence: GitEvidence) -> None:
 
 
 def _said_repos(text: str, refs: Refs, evidence: GitEvidence) -> None:
+    if "/" not in text:
+        return
     for slug in repos_in(text):
         refs.add("repo", slug)
-    for token in [word for word in text.split() if "/" in word] if "/" in text else ():
+    if not ("#" in text or evidence.may_name_repos or has_any(text.lower(), _REPO_HINTS)):
+        return
+    for token in [word for word in text.split() if "/" in word]:
         if not (match := _SLUG.fullmatch(token.strip(_AROUND))):
             continue
         slug = repo_slug(match[1], match[2])

@@ -36,6 +36,11 @@ _RESERVED: Final = frozenset(
 )  # fmt: skip
 
 
+def may_hold_repos(text: str) -> bool:
+    """Whether `repos_in` could find one: a cheap look."""
+    return any(has_any(text, needles) for needles, _ in _REPO_PATTERNS)
+
+
 def repos_in(text: str) -> Iterator[str]:
     """owner/repo of every address of a code host in `text`."""
     if "/" not in text:
