@@ -17,7 +17,7 @@ from streams.tail import StreamFacts, Tail
 from .archived import Archived, ArchivedRound
 from .rounds import DueRound, RoundLimits, due_rounds
 
-_BYTES_AT_ONCE: Final = 16 * 1024 * 1024
+_BYTES_AT_ONCE: Final = 8 * 1024 * 1024
 
 
 class Settled(NamedTuple):
