@@ -48,3 +48,9 @@ def eventually_sync(condition: Callable[[], T], deadline_s: float = 10.0, *, hin
             )
         time.sleep(_STEP_S)
     return value
+
+
+async def turns(count: int) -> None:
+    """Let whatever else is ready go on, `count` times."""
+    for _ in range(count):
+        await asyncio.sleep(0)
