@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, Self
+from typing import Final
 
-from streams.errors import TransientError, UsageError
+from streams.errors import TransientError
 from streams.subscription.items import Gap, Reset
+from streams.subscription.lifecycle import Lifecycle
 from streams.subscription.options import SubscriptionOptions
 from streams.subscription.patience import Patience, pause
 from streams.subscription.roster import Roster
@@ -32,14 +33,15 @@ _BEATS_PER_LEASE: Final = 4
 _LONGEST_BEAT_S: Final = 1.0
 
 
-class DurableSubscription:
+class DurableSubscription(Lifecycle):
     """One member of a group: an async iterator of `Delivery`, `Gap` and `Reset`.
 
     For one iterating consumer, which may hand deliveries on to tasks of its own: up to `buffer`
     of them unacknowledged, then iterating waits. An async context manager; leaving it gives the
-    partitions to other members at once. Without `async with` it joins the group with the first
-    item asked for, and leaves with `close()` or with its store. Redis being away is waited out
-    once it has begun; `StoreAccessDenied` and corruption are raised.
+    partitions to other members at once, and they are handed again what was not acknowledged.
+    Without `async with` it joins the group with the first item asked for, and leaves with
+    `close()` or with its store. Redis being away is waited out once it has begun;
+    `StoreAccessDenied` and corruption are raised.
     """
 
     def __init__(
@@ -54,8 +56,7 @@ class DurableSubscription:
         start: str,
         options: SubscriptionOptions,
     ) -> None:
-        self.name = name
-        self._source, self._roster, self._group, self._start = source, roster, group, start
+        self._source, self._group, self._start = source, group, start
         self._shelf = DurableShelf(
             group,
             most=buffer,
@@ -63,6 +64,7 @@ class DurableSubscription:
             max_attempts=options.max_attempts,
             on_lost=self._forget,
         )
+        super().__init__(name, roster, self._shelf.stop, readers=READERS)
         self._membership = Membership(group, self._shelf, source, who=name)
         self._feed = source.reader()
         self._reader = DurableReader(
@@ -75,10 +77,8 @@ class DurableSubscription:
             block_ms=options.block_ms,
         )
         self._beat_s = min(options.lease_ttl_ms / 1000 / _BEATS_PER_LEASE, _LONGEST_BEAT_S)
-        self._stop = self._shelf.stop
         self._failure: Exception | None = None
         self._notice: Notice | None = None
-        self._begun, self._beginning = False, asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -100,40 +100,6 @@ class DurableSubscription:
         """About how many feed entries the group has not done with."""
         return await self._source.backlog(await self._group.floor())
 
-    async def close(self) -> None:
-        """Stop, and let other members have the partitions at once; safe to repeat.
-
-        What is in hand and not acknowledged will be handed over again, by whoever takes over.
-        """
-        if self._stop.is_set():
-            return
-        self._stop.set()
-        self._shelf.changed.set()
-        async with self._beginning:  # one that is under way comes to its end first
-            if self._tasks:
-                await asyncio.wait(self._tasks)
-            if self._begun:
-                await self._membership.hand_back()
-        await self._roster.ended(self)
-        await self._feed.close()
-        await self._group.close()
-
-    async def __aenter__(self) -> Self:
-        if self._stop.is_set():
-            raise UsageError("this subscription is closed: subscribe again")
-        try:
-            await self._begin()
-        except BaseException:
-            await self.close()
-            raise
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
-    def __aiter__(self) -> Self:
-        return self
-
     async def __anext__(self) -> Delivery | Gap | Reset:
         if self._notice is not None:
             self._shelf.settle(self._notice)
@@ -153,26 +119,24 @@ class DurableSubscription:
             await self._shelf.changed.wait()
         raise StopAsyncIteration
 
-    async def _begin(self) -> None:
-        """Once. What fails, or is cancelled on the way, is undone and can be tried again."""
-        async with self._beginning:
-            if self._begun or self._stop.is_set():
-                return
-            self._roster.admit(self, readers=READERS)
-            try:
-                await self._membership.begin(self._start)
-                await self._membership.tend()
-            except BaseException:
-                await self._membership.hand_back()
-                self._roster.dismiss(self)
-                raise
-            self._begun = True
-            tending = self._keep(self._membership.tend, self._beat_s)
-            self._tasks = [
-                asyncio.create_task(tending, name="ares-group-member"),
-                asyncio.create_task(self._keep(self._read), name="ares-group-reader"),
-            ]
-        await self._roster.begun(self)
+    async def _enter(self) -> None:
+        await self._membership.begin(self._start)
+        await self._membership.tend()
+        tending = self._keep(self._membership.tend, self._beat_s)
+        self._tasks = [
+            asyncio.create_task(tending, name="ares-group-member"),
+            asyncio.create_task(self._keep(self._read), name="ares-group-reader"),
+        ]
+
+    async def _leave(self) -> None:
+        self._shelf.changed.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._membership.hand_back()
+
+    async def _let_go(self) -> None:
+        await self._feed.close()
+        await self._group.close()
 
     def _forget(self, number: int) -> None:
         self._reader.forget(number)

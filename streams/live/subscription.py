@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Self
 
 from streams.clock import Clock
-from streams.errors import TransientError, UsageError
+from streams.errors import TransientError
 from streams.event import Event
 from streams.subscription.items import Gap, Item, Row
+from streams.subscription.lifecycle import Lifecycle
 from streams.subscription.options import Overflow, SubscriptionOptions
 from streams.subscription.patience import Patience
 from streams.subscription.position import ORIGIN, Position
@@ -29,7 +29,7 @@ from .standing import Standing
 from .stay import Stay
 
 
-class Subscription:
+class Subscription(Lifecycle):
     """An async iterator of `Event`, `Gap` and `Reset`; an async context manager.
 
     For one consumer at a time. It begins when its `async with` is entered, or else with the first
@@ -52,21 +52,24 @@ class Subscription:
         options: SubscriptionOptions,
         clock: Clock,
     ) -> None:
-        self.name = name
-        self.delivered = 0
-        self._source, self._wanted, self._roster, self._hubs = source, wanted, roster, hubs
+        super().__init__(name, roster, asyncio.Event())
+        self._source, self._wanted, self._hubs = source, wanted, hubs
         self._buffer, self._buffer_bytes = buffer, options.buffer_bytes
         self._drops, self._start, self._clock = on_overflow == "drop", start, clock
         self._standing = Standing()
         self._alone = CatchUp(source, wanted, self._standing, who=name, buffer=buffer)
         self._stay: Stay | None = None
-        self._following = self._begun = False
+        self._following = False
         self._rows: deque[Row] = deque()
         self._reading: asyncio.Task[None] | None = None
         self._handed: Position | None = None
-        self._told = 0
-        self._stop, self._beginning = asyncio.Event(), asyncio.Lock()
+        self._delivered = self._told = 0
         self._patience = Patience(f"subscription {name}", self._stop)
+
+    @property
+    def delivered(self) -> int:
+        """Events handed over."""
+        return self._delivered
 
     @property
     def dropped(self) -> int:
@@ -95,43 +98,6 @@ class Subscription:
             return len(self._rows) + self._stay.behind
         return await self._source.backlog(self._standing.place.id)
 
-    async def close(self) -> None:
-        """End the iteration; safe to repeat."""
-        if self._stop.is_set():
-            return
-        self._stop.set()
-        async with self._beginning:  # one that is under way comes to its end first
-            if self._stay:
-                self._stay.wake()
-            await self._stop_reading()
-            self._leave_hub()
-        self._rows.clear()
-        await self._roster.ended(self)
-
-    async def _stop_reading(self) -> None:
-        reading, self._reading = self._reading, None
-        if reading is not None:
-            reading.cancel()
-            await asyncio.wait([reading])
-            if not reading.cancelled():
-                reading.exception()  # nobody is there any more to be told
-
-    async def __aenter__(self) -> Self:
-        if self._stop.is_set():
-            raise UsageError("this subscription is closed: subscribe again")
-        try:
-            await self._begin()
-        except BaseException:
-            await self.close()
-            raise
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
-
-    def __aiter__(self) -> Self:
-        return self
-
     async def __anext__(self) -> Item:
         while not self._stop.is_set():
             if not self._begun:
@@ -159,25 +125,28 @@ class Subscription:
         if not reading.cancelled():  # by `close`
             reading.result()
 
-    async def _begin(self) -> None:
-        """Once. What fails, or is cancelled on the way, is undone and can be tried again."""
-        async with self._beginning:
-            if self._begun or self._stop.is_set():
-                return
-            self._roster.admit(self)
-            try:
-                self._hubs.check()
-                await self._alone.begin(self._start, self._clock())
-                if self._start == NOW:
-                    await self._follow_at_once()
-                if not self._alone.in_logs:
-                    self._handed = self._standing.place
-            except BaseException:
-                self._leave_hub()
-                self._roster.dismiss(self)
-                raise
-            self._begun = True
-        await self._roster.begun(self)
+    async def _enter(self) -> None:
+        self._hubs.check()
+        await self._alone.begin(self._start, self._clock())
+        if self._start == NOW:
+            await self._follow_at_once()
+        if not self._alone.in_logs:
+            self._handed = self._standing.place
+
+    async def _leave(self) -> None:
+        if self._stay:
+            self._stay.wake()
+        await self._stop_reading()
+        self._leave_hub()
+        self._rows.clear()
+
+    async def _stop_reading(self) -> None:
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
+            await asyncio.wait([reading])
+            if not reading.cancelled():
+                reading.exception()  # nobody is there any more to be told
 
     async def _follow_at_once(self) -> None:
         """What is committed from here on is read by the hub for us."""
@@ -202,7 +171,7 @@ class Subscription:
         elif self._stay:
             row = self._stay.take()
         if row is not None and isinstance(row.item, Event):
-            self.delivered += 1
+            self._delivered += 1
             if row.at != ORIGIN:
                 self._handed = Position(row.at, None if row.final else row.version)
         return row
