@@ -7,16 +7,20 @@ Leases work at `maxmemory`, too: what runs under them gets events on their way o
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from .errors import LeaseLost, StoreFull
 from .forced import Read, execute, force
 from .keys import Keys
 from .wire import Command, Reply, Wire, checked
+
+_RENEWALS: Final = 4
 
 
 class Acquired(Enum):
@@ -57,7 +61,8 @@ class Lease:
 
     `marks`, where given, is a hash whose field `holder` outlives the lease: a lease that is free
     while its holder is still marked was not released, its holder died. `owner` is a name for people
-    to see, without `/`; what fences is a token of this one hold.
+    to see, without `/`; what fences is a token of this one hold. Transactions may overlap and take
+    turns.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class Lease:
         self._wire, self._name, self._key = wire, name, keys.lease(name)
         self._ttl_ms, self._marks, self._owner = ttl_ms, marks, owner
         self._token: str | None = None
+        self._turn = asyncio.Lock()
 
     @property
     def held(self) -> bool:
@@ -85,6 +91,11 @@ class Lease:
         if self._token is None:
             raise LeaseLost(self._name)
         return Guard(self._name, self._key, self._token, self._ttl_ms)
+
+    @property
+    def renewal_s(self) -> float:
+        """Seconds after which a renewal is due: some may fail before the lease lapses."""
+        return self._ttl_ms / 1000 / _RENEWALS
 
     async def acquire(self) -> Acquired:
         """Take the lease if it is free."""
@@ -131,6 +142,10 @@ class Lease:
 
     async def transaction(self, commands: Sequence[Command]) -> list[Reply]:
         """Run `commands` if and only if the lease is still held; raises `LeaseLost` if not."""
+        async with self._turn:
+            return await self._transaction(commands)
+
+    async def _transaction(self, commands: Sequence[Command]) -> list[Reply]:
         guard = self.guard
         replies = await self._wire.exchange([("WATCH", guard.key), ("GET", guard.key)])
         try:

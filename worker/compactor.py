@@ -17,7 +17,7 @@ from streams.clock import Clock
 from streams.errors import AresError, CorruptionError, LeaseLost, StreamCorrupted
 from streams.forced import Read, execute
 from streams.keys import Keys
-from streams.lease import Acquired, Lease
+from streams.lease import Acquired, Guard, Lease
 from streams.plan import COMPACTED
 from streams.state import Advance, StreamState, advance, read_command
 from streams.summary import EventSummary, merge, pack, unpack
@@ -28,7 +28,8 @@ from .compaction_plan import CompactionPolicy, Window, plan_relief, plan_window
 from .shedding import shed
 from .window_summary import Summarizer, WindowSummaries
 
-_LEASE_MARGIN_MS: Final = 15_000
+LEASE_TTL_MS: Final = 30_000
+"""How long a stream waits for a worker that died while it asked a summarizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,12 @@ class Compactor:
         *,
         summarizer: Summarizer | None = None,
         summarizer_timeout_s: float = 30.0,
+        lease_ttl_ms: int = LEASE_TTL_MS,
     ) -> None:
         self._wire, self._keys, self._policy, self._clock = wire, keys, policy, clock
         self._shares_cost = summarizer is not None
         self._summaries = WindowSummaries(wire, keys, summarizer, timeout_s=summarizer_timeout_s)
-        self._lease_ttl_ms = int(summarizer_timeout_s * 1000) + _LEASE_MARGIN_MS
+        self._lease_ttl_ms = lease_ttl_ms
 
     async def plan(self, stream: str, *, force: bool = False) -> Window | None:
         """The window the next run would fold; changes nothing."""
@@ -107,13 +109,14 @@ class Compactor:
             return Compacted("conflict", more=True)
         try:
             summary, error = await self._summaries.summarize(facts, window, lease)
+            folded = await self._fold(stream, window, summary, lease)
         except LeaseLost:
             return Compacted("conflict", more=True)
         except StreamCorrupted:
             if await self._overtaken(stream, window):
                 return Compacted("conflict", more=True)
             raise
-        if not await self._fold(stream, window, summary):
+        if not folded:
             return Compacted("conflict", more=True)
         await self._merge_oldest(stream)
         return Compacted("compacted", window, error, more=True)
@@ -159,19 +162,23 @@ class Compactor:
         (facts,) = await read_facts(self._wire, self._keys, [stream])
         return facts.state.compacted_version >= window.first
 
-    async def _fold(self, stream: str, window: Window, summary: EventSummary) -> bool:
-        """The one transaction in which events leave the log."""
-        watched = await self._watch(stream)
+    async def _fold(
+        self, stream: str, window: Window, summary: EventSummary, lease: Lease | None
+    ) -> bool:
+        """The one transaction in which events leave the log. Raises `LeaseLost`."""
+        guard = lease.guard if lease else None
+        watched = await self._watch(stream, guard)
         state = watched.state
-        if (state.compacted_version, state.compacting_to) != (window.first - 1, window.last):
+        moved = (state.compacted_version, state.compacting_to) != (window.first - 1, window.last)
+        if moved or (guard and watched.reads[-1] != guard.read):
             await self._wire.exchange([("UNWATCH",)])
             return False
-        moved: Command = (
-            *("HSET", self._keys.state(stream), COMPACTED, window.last, "compacting_to", 0),
-        )
-        trim: Command = ("XTRIM", self._keys.log(stream), "MINID", "=", window.last + 1)
-        push: Command = ("RPUSH", self._keys.summaries(stream), pack(summary))
-        return await self._execute(watched, [push, moved, trim])
+        done: list[Command] = [
+            ("RPUSH", self._keys.summaries(stream), pack(summary)),
+            ("HSET", self._keys.state(stream), COMPACTED, window.last, "compacting_to", 0),
+            ("XTRIM", self._keys.log(stream), "MINID", "=", window.last + 1),
+        ]
+        return await self._execute(watched, done)
 
     async def _merge_oldest(self, stream: str) -> None:
         """Keep the number of summaries in bounds: the two oldest become one."""
@@ -209,17 +216,18 @@ class Compactor:
         is_next = oldest.first_version == watched.state.forgotten_version + 1
         return (watched, oldest) if over and is_next else None
 
-    async def _watch(self, stream: str) -> _Watched:
-        """Watch state and summaries: whoever changes either voids the next `_execute`.
+    async def _watch(self, stream: str, guard: Guard | None = None) -> _Watched:
+        """Watch state, summaries and lease: whoever changes one voids the next `_execute`.
 
         A summaries key of another type must be found here: EXEC would trim all the same.
         """
         key, state = self._keys.summaries(stream), self._keys.state(stream)
-        watch: Command = ("WATCH", state, key)
+        watch: Command = ("WATCH", state, key, *([guard.key] if guard else []))
         looks: list[Command] = [
             read_command(self._keys, stream),
             ("LLEN", key),
             ("LRANGE", key, 0, 1),
+            *([guard.read[0]] if guard else []),
         ]
         try:
             _, *found = map(checked, await self._wire.exchange([watch, *looks]))

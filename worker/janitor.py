@@ -6,14 +6,18 @@ it is what brings lost announcements, old summaries and dead consumers to an end
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from streams.durable.upkeep import note_losses, tend_groups
-from streams.errors import CorruptionError, LeaseLost, StreamCorrupted
+from streams.errors import CorruptionError, LeaseLost, StreamCorrupted, TransientError
 from streams.feed_upkeep import retire_consumers, settle_lag, trim_feed
+from streams.keeping import keep_during
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
 from streams.tail import StreamFacts, read_facts
@@ -23,6 +27,7 @@ from .archived import Archived
 from .archiving import StreamArchiver
 from .compactor import Compactor
 from .retirement import Retired, Retirement
+from .runner import pause
 
 LEASE: Final = "janitor"
 
@@ -33,9 +38,14 @@ _REMEMBERED: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class JanitorPolicy:
-    """Bounds of the janitor; see the settings of the same names."""
+    """Bounds of the janitor; see the settings of the same names.
 
-    lease_ttl_ms: int = 60_000
+    A holder that dies is followed after `lease_ttl_ms`; one that hangs, on its volume say, after
+    `stall_s` seconds more.
+    """
+
+    lease_ttl_ms: int = 30_000
+    stall_s: float = 300.0
     owner: str = ""
     feed_keep: int = 10_000
     feed_max: int = 1_000_000
@@ -77,7 +87,12 @@ class Janitor:
     ) -> None:
         self._wire, self._keys, self._policy = wire, keys, policy
         self._archiver, self._compactor, self._retirement = archiver, compactor, retirement
-        self._lease = Lease(wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms, owner=policy.owner)
+        # The lease is renewed while a round is under way, so it has a connection of its own.
+        self._lease_wire = wire.sibling()
+        self._lease = Lease(
+            self._lease_wire, keys, LEASE, ttl_ms=policy.lease_ttl_ms, owner=policy.owner
+        )
+        self._progress_s = 0.0
         # Streams with an open round only, and their head then: not read again until it moves.
         self._open: OrderedDict[str, int] = OrderedDict()
         self._wary = True
@@ -92,19 +107,25 @@ class Janitor:
             self._wary = True  # the last holder may have died of a stream it met
             if await self._lease.acquire() is Acquired.NO:
                 return Tidied(held=False)
+        self._progress_s = time.monotonic()
         try:
-            async for page in self._pages():
-                await self._lease.renew()
-                await self._look_at(page, tidied)
-            self._wary = False
-            tidied.feed_lost = await settle_lag(self._wire, self._keys)
-            await self._trim_feed(tidied)
-            tidied.consumers_retired = await retire_consumers(
-                self._wire, self._keys, idle_ms=self._policy.consumer_idle_ms
-            )
+            # A round that has lost its lease ends at its next page: its files are being written.
+            await keep_during(self._lease, self._round(tidied), keeps=self._gets_on, cancels=False)
         except LeaseLost:
             tidied.held = False
         return tidied
+
+    async def rest(self, stop: asyncio.Event, seconds: float) -> None:
+        """Keep the lease for `seconds` or until `stop`; without it, until it may be free."""
+        until = time.monotonic() + seconds
+        if not self._lease.held:
+            until = min(until, time.monotonic() + self._policy.lease_ttl_ms / 1000)
+        while not stop.is_set() and (left := until - time.monotonic()) > 0:
+            await pause(stop, min(left, self._lease.renewal_s))
+            if self._lease.held:
+                # Whatever stands in the way, the next round meets and tells it.
+                with contextlib.suppress(LeaseLost, TransientError):
+                    await self._lease.renew()
 
     async def release(self) -> None:
         """Let another worker go on."""
@@ -113,8 +134,24 @@ class Janitor:
     async def close(self) -> None:
         """Close the connections."""
         await self._wire.close()
+        await self._lease_wire.close()
         await self._archiver.close()
         await self._compactor.close()
+
+    def _gets_on(self) -> bool:
+        return time.monotonic() - self._progress_s < self._policy.stall_s
+
+    async def _round(self, tidied: Tidied) -> None:
+        async for page in self._pages():
+            await self._lease.renew()
+            self._progress_s = time.monotonic()
+            await self._look_at(page, tidied)
+        self._wary = False
+        tidied.feed_lost = await settle_lag(self._wire, self._keys)
+        await self._trim_feed(tidied)
+        tidied.consumers_retired = await retire_consumers(
+            self._wire, self._keys, idle_ms=self._policy.consumer_idle_ms
+        )
 
     async def _trim_feed(self, tidied: Tidied) -> None:
         """Trim what no group needs; a durable one needs it until it is dropped."""

@@ -226,7 +226,7 @@ class JanitorPart:
 
     async def rest(self, stop: asyncio.Event) -> None:
         """Until the next round is due."""
-        await pause(stop, self._interval_s)
+        await self._janitor.rest(stop, self._interval_s)
 
     async def close(self) -> None:
         """Let another worker go on."""

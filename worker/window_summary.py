@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from streams.errors import LeaseLost
 from streams.event import Event
+from streams.keeping import keep_during
 from streams.keys import Keys
 from streams.lease import Lease
 from streams.summary import EventSummary, merge, rule_based_text, summarize
@@ -42,7 +44,7 @@ class WindowSummaries:
     ) -> tuple[EventSummary, str]:
         """The summary, and how the summarizer failed where the rules stood in.
 
-        Renews `lease` before each page.
+        `lease` is renewed before each page and while the summarizer takes its time.
         Raises `LeaseLost`, `StreamCorrupted`, `StoreUnavailable`.
         """
         return await self._summarize(facts, window, self._text, lease)
@@ -61,27 +63,31 @@ class WindowSummaries:
             for failure in failures.values():
                 raise failure
             (tail,) = tails
-            text, page_failed = await text_of(tail.events)
+            text, page_failed = await text_of(tail.events, lease)
             page = summarize(tail.events, tail.committed_ms[-1], text)
             summary = page if summary is None else merge(summary, page)
             failed, after = failed or page_failed, tail.last
         assert summary is not None  # noqa: S101 - a window has at least one event
         return summary, failed
 
-    async def _text(self, events: Sequence[Event]) -> tuple[str, str]:
+    async def _text(self, events: Sequence[Event], lease: Lease | None) -> tuple[str, str]:
         if self._summarizer is None:
-            return await _rules(events)
+            return await _rules(events, lease)
+        asking = self._summarizer(events)
         try:
             async with asyncio.timeout(self._timeout_s):
-                return str(await self._summarizer(events)), ""
+                kept = asking if lease is None else keep_during(lease, asking)
+                return str(await kept), ""
+        except LeaseLost:
+            raise
         except Exception as exc:
             return rule_based_text(events), _where(exc)
 
 
-_TextOf = Callable[[Sequence[Event]], Awaitable[tuple[str, str]]]
+_TextOf = Callable[[Sequence[Event], Lease | None], Awaitable[tuple[str, str]]]
 
 
-async def _rules(events: Sequence[Event]) -> tuple[str, str]:
+async def _rules(events: Sequence[Event], _: Lease | None) -> tuple[str, str]:
     return rule_based_text(events), ""
 
 

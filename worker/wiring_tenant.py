@@ -72,9 +72,7 @@ def build_relief(store: RedisEventStore, settings: Settings) -> Relief:
 
 def build_janitor(store: RedisEventStore, settings: Settings, worker: str) -> Janitor:
     """A janitor that goes by the name of `worker`."""
-    interval_ms = _ms(settings.worker.scan_interval)
     policy = JanitorPolicy(
-        lease_ttl_ms=max(2 * interval_ms, 60_000),
         owner=worker,
         feed_keep=settings.retention.feed_keep,
         feed_max=settings.retention.feed_max,

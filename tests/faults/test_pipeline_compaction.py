@@ -62,16 +62,20 @@ async def test_an_event_appended_while_a_summary_is_written_is_still_there(shop:
     assert [(first, last) for first, last in asked] == await spans(shop, "s")
 
 
+class Killed(BaseException):
+    """What no handler of errors sees."""
+
+
 async def test_a_worker_that_died_while_it_summarized_is_followed_by_another(shop: Workshop):
     await archived(shop, "s", 6)
 
     async def die(events: Sequence[Event]) -> str:
-        raise KeyboardInterrupt
+        raise Killed
 
     async def summarize(events: Sequence[Event]) -> str:
         return "in short"
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Killed):
         await shop.compactor(die, threshold=20, keep_recent=5).compact("s")
     await compact_all(shop.compactor(summarize, threshold=20, keep_recent=5), "s")
 

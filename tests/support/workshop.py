@@ -19,7 +19,7 @@ from streams.wire import Client
 from worker.archiver import Archiver, ArchiverFacts, ArchiverPolicy
 from worker.archiving import ArchivingPolicy, StreamArchiver
 from worker.compaction_plan import CompactionPolicy
-from worker.compactor import Compactor
+from worker.compactor import LEASE_TTL_MS, Compactor
 from worker.inbox_commit import InboxPolicy, Sequenced
 from worker.inbox_reader import PagePolicy
 from worker.janitor import Janitor, JanitorPolicy
@@ -113,8 +113,15 @@ class Workshop:
         self.stack.push_async_callback(archiver.close)
         return archiver
 
-    def compactor(self, summarizer: Summarizer | None = None, **policy: Any) -> Compactor:
-        """A compactor; `policy` as of `CompactionPolicy`."""
+    def compactor(
+        self,
+        summarizer: Summarizer | None = None,
+        *,
+        timeout_s: float = 0.2,
+        lease_ttl_ms: int = LEASE_TTL_MS,
+        **policy: Any,
+    ) -> Compactor:
+        """A compactor; `timeout_s` is the summarizer's; `policy` as of `CompactionPolicy`."""
         store = self.store()
         compactor = Compactor(
             store.wires.dedicated(),
@@ -122,7 +129,8 @@ class Workshop:
             CompactionPolicy(**policy),
             self.clock,
             summarizer=summarizer,
-            summarizer_timeout_s=0.2,
+            summarizer_timeout_s=timeout_s,
+            lease_ttl_ms=lease_ttl_ms,
         )
         self.stack.push_async_callback(compactor.close)
         return compactor
@@ -140,11 +148,14 @@ class Workshop:
         """A janitor; `policy` as of `JanitorPolicy`."""
         store = self.store()
         wire = store.wires.dedicated()
-        self.stack.push_async_callback(wire.close)
         archiver, compactor = self.stream_archiver(writer), self.compactor()
-        idle = idle or RetirementPolicy()
-        retirement = Retirement(wire, store.keys, archiver, compactor, idle, self.clock)
-        return Janitor(wire, store.keys, archiver, compactor, retirement, JanitorPolicy(**policy))
+        retirement = Retirement(
+            wire, store.keys, archiver, compactor, idle or RetirementPolicy(), self.clock
+        )
+        chosen = JanitorPolicy(**policy)
+        janitor = Janitor(wire, store.keys, archiver, compactor, retirement, chosen)
+        self.stack.push_async_callback(janitor.close)
+        return janitor
 
     async def xadd(self, stream: str, type: str, payload: Any = None, **fields: Any) -> bytes:
         """What a producer in any language does: one XADD to the inbox."""
