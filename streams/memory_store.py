@@ -10,28 +10,26 @@ from datetime import datetime
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
-from typing import Self, overload
+from typing import Self
 
 from .clock import Clock, system_clock
-from .codec import Limits, check_stream, encode_event
-from .durable.member import DurableSubscription
+from .codec import Limits, check_stream
 from .durable.memory_group import MemoryGroup, MemoryGroupState
-from .errors import StreamNotFound, UsageError, VersionConflict
+from .errors import StreamNotFound, VersionConflict
 from .event import DEFAULT_TENANT_ID, Event
-from .filter import EventFilter
 from .keys import check_tenant
-from .live.subscription import Subscription
 from .memory_log import Entry, Folded
-from .plan import Append, Head, plan_stream
-from .store import ANY, Direction, ExpectedVersion, check_expected_version
+from .plan import Head, encode_append, plan_stream
+from .store import ANY, Direction, ExpectedVersion, check_count
+from .subscribing import Subscribing
 from .subscription.memory_source import MemoryFeed, MemorySource
-from .subscription.options import Overflow, SubscriptionOptions
+from .subscription.options import SubscriptionOptions
 from .subscription.wanted import first_ms
 from .subscriptions import Subscriptions
 from .summary import rule_based_text, summarize
 
 
-class MemoryEventStore:
+class MemoryEventStore(Subscribing):
     """One tenant's logs in memory. Not shared between processes, nor between instances."""
 
     def __init__(
@@ -52,7 +50,7 @@ class MemoryEventStore:
         self._groups: dict[str, MemoryGroupState] = {}
         source = MemorySource(self._feed, self._logs)
         options = subscriptions or SubscriptionOptions()
-        self._subscriptions = Subscriptions(source, options, clock, self._group)
+        super().__init__(Subscriptions(source, options, clock, self._group))
 
     async def append(
         self, stream: str, events: Sequence[Event], expected_version: ExpectedVersion = ANY
@@ -62,16 +60,16 @@ class MemoryEventStore:
         Raises `VersionConflict`, `InvalidEvent`; an empty `events` is a `UsageError`. Nothing is
         awaited between check and write, so tasks can't come between them.
         """
-        check_stream(stream, self._limits)
-        expected = check_expected_version(expected_version)
-        if not events:
-            raise UsageError("there are no events to append")
-        if len(events) > self._max_append_events:
-            raise UsageError(f"an append holds at most {self._max_append_events} events")
-        encoded = [encode_event(event, self._limits) for event in events]
+        append = encode_append(
+            stream,
+            events,
+            expected_version,
+            limits=self._limits,
+            max_events=self._max_append_events,
+        )
         log = self._logs.get(stream, [])
         head = Head(log[-1].version, log[-1].ms) if log else Head()
-        plan = plan_stream([Append(stream, encoded, expected)], head, self._clock())
+        plan = plan_stream([append], head, self._clock())
         if write := plan.write:
             self._logs.setdefault(stream, []).extend(
                 Entry(stream, version, write.ms, event)
@@ -95,7 +93,7 @@ class MemoryEventStore:
     ) -> list[Event]:
         """Events of versions `from_version`..`to_version` committed at or after `since`."""
         check_stream(stream, self._limits)
-        _check_limit(limit)
+        check_count("limit", limit)
         since_ms = first_ms(since) or 0
         rows = [
             row
@@ -112,7 +110,7 @@ class MemoryEventStore:
         self, since: datetime | None = None, limit: int | None = None
     ) -> AsyncIterator[Event]:
         """Events of every stream, as they are now, by commit time, then stream."""
-        _check_limit(limit)
+        check_count("limit", limit)
         since_ms = first_ms(since) or 0
         logs = [[row for row in log if row.ms >= since_ms] for log in self._logs.values()]
         for row in islice(merge(*logs, key=attrgetter("ms", "stream", "version")), limit):
@@ -126,47 +124,6 @@ class MemoryEventStore:
     async def list_streams(self) -> list[str]:
         """Names of the streams that have events, sorted."""
         return sorted(self._logs)
-
-    @overload
-    def subscribe(
-        self,
-        filter: EventFilter | None = None,
-        *,
-        name: str | None = None,
-        buffer: int = 64,
-        on_overflow: Overflow = "drop",
-        start: str = "now",
-        group: None = None,
-    ) -> Subscription: ...
-
-    @overload
-    def subscribe(
-        self,
-        filter: EventFilter | None = None,
-        *,
-        name: str | None = None,
-        buffer: int = 64,
-        on_overflow: Overflow = "drop",
-        start: str = "now",
-        group: str,
-    ) -> DurableSubscription: ...
-
-    def subscribe(
-        self,
-        filter: EventFilter | None = None,
-        *,
-        name: str | None = None,
-        buffer: int = 64,
-        on_overflow: Overflow = "drop",
-        start: str = "now",
-        group: str | None = None,
-    ) -> Subscription | DurableSubscription:
-        """Matching events as they are appended; see `EventStore.subscribe`."""
-        if group is not None:
-            return self._subscriptions.durable(group, filter, name=name, buffer=buffer, start=start)
-        return self._subscriptions.live(
-            filter, name=name, buffer=buffer, on_overflow=on_overflow, start=start
-        )
 
     async def close(self) -> None:
         """End the subscriptions."""
@@ -203,8 +160,3 @@ class MemoryEventStore:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
-
-
-def _check_limit(limit: int | None) -> None:
-    if limit is not None and (isinstance(limit, bool) or limit < 0):
-        raise UsageError(f"limit must not be negative: {limit}")

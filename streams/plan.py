@@ -6,10 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .codec import EncodedEvent, entry_id, entry_ms, entry_version
-from .errors import MalformedKey, VersionConflict
+from .codec import (
+    EncodedEvent,
+    Limits,
+    check_stream,
+    encode_event,
+    entry_id,
+    entry_ms,
+    entry_version,
+)
+from .errors import MalformedKey, UsageError, VersionConflict
+from .event import Event
 from .keys import Keys
-from .store import ANY, NO_STREAM, ExpectedVersion
+from .store import ANY, NO_STREAM, ExpectedVersion, check_expected_version
 
 if TYPE_CHECKING:
     from .wire import Command
@@ -26,6 +35,23 @@ class Append(NamedTuple):
     events: Sequence[EncodedEvent]
     expected: ExpectedVersion = ANY
     extra: Sequence[Command] = ()
+
+
+def encode_append(
+    stream: str,
+    events: Sequence[Event],
+    expected: ExpectedVersion,
+    *,
+    limits: Limits,
+    max_events: int,
+) -> Append:
+    """What a caller wants appended, checked; raises `UsageError` or `InvalidEvent`."""
+    name, wanted = check_stream(stream, limits), check_expected_version(expected)
+    if not events:
+        raise UsageError("there are no events to append")
+    if len(events) > max_events:
+        raise UsageError(f"an append holds at most {max_events} events")
+    return Append(name, [encode_event(event, limits) for event in events], wanted)
 
 
 class Head(NamedTuple):

@@ -6,26 +6,23 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Self, overload
+from typing import Final, Self
 
 from .clock import Clock, system_clock
-from .codec import Limits, check_stream, encode_event
+from .codec import Limits, check_stream
 from .commit import CommitPolicy, Committer
 from .connection import ConnectionOptions, open_client
-from .durable.member import DurableSubscription
 from .durable.redis_group import RedisGroup
 from .embedded import EmbeddedRedis, start_embedded
-from .errors import UsageError
 from .event import DEFAULT_TENANT_ID, Event
-from .filter import EventFilter
 from .group_commit import GroupCommit
 from .keys import Keys, check_tenant
-from .live.subscription import Subscription
 from .merging import TenantReader
-from .plan import Append, BatchLimits, Head
+from .plan import BatchLimits, Head, encode_append
 from .reading import StreamReader, Window
-from .store import ANY, Direction, ExpectedVersion, check_expected_version
-from .subscription.options import Overflow, SubscriptionOptions
+from .store import ANY, Direction, ExpectedVersion, check_count
+from .subscribing import Subscribing
+from .subscription.options import SubscriptionOptions
 from .subscription.redis_source import RedisSource
 from .subscription.reports import RedisReports
 from .subscription.wanted import first_ms
@@ -52,7 +49,7 @@ class StoreOptions:
     timeout_s: float = 5.0
 
 
-class RedisEventStore:
+class RedisEventStore(Subscribing):
     """Append-only, versioned logs of one tenant in Redis; see `EventStore` for the contract.
 
     Calls of one instance may run concurrently: appends share commits, reads share connections.
@@ -86,13 +83,15 @@ class RedisEventStore:
             GroupCommit(self.committer(wire), options.batch) for wire in self._commit_wires
         ]
         self._reader = StreamReader(self.wires, self.keys)
-        self._subscriptions = Subscriptions(
-            RedisSource(self.wires, self.keys, self._reader),
-            options.subscriptions,
-            clock,
-            self._group,
-            reports=RedisReports(self.wires, self.keys, clock),
-            connections=_spare_connections(client, options),
+        super().__init__(
+            Subscriptions(
+                RedisSource(self.wires, self.keys, self._reader),
+                options.subscriptions,
+                clock,
+                self._group,
+                reports=RedisReports(self.wires, self.keys, clock),
+                connections=_spare_connections(client, options),
+            )
         )
         self._owns_client = False
         self._embedded: EmbeddedRedis | None = None
@@ -126,14 +125,14 @@ class RedisEventStore:
         self, stream: str, events: Sequence[Event], expected_version: ExpectedVersion = ANY
     ) -> int:
         """Append all of `events` or none; return the version of the last."""
-        expected = check_expected_version(expected_version)
-        if not events:
-            raise UsageError("there are no events to append")
-        if len(events) > self.options.max_append_events:
-            raise UsageError(f"an append holds at most {self.options.max_append_events} events")
-        limits = self.options.limits
-        encoded = [encode_event(event, limits) for event in events]
-        append = Append(check_stream(stream, limits), encoded, expected)
+        options = self.options
+        append = encode_append(
+            stream,
+            events,
+            expected_version,
+            limits=options.limits,
+            max_events=options.max_append_events,
+        )
         return await self._lanes[hash(stream) % _LANES].append(append)
 
     async def read(
@@ -147,7 +146,7 @@ class RedisEventStore:
     ) -> list[Event]:
         """Events of a version range, summaries first; see `EventStore.read`."""
         check_stream(stream, self.options.limits)
-        _check_count("limit", limit)
+        check_count("limit", limit)
         window = Window(max(from_version, 1), to_version, first_ms(since))
         if limit == 0 or (to_version is not None and to_version < window.first):
             return []
@@ -158,7 +157,7 @@ class RedisEventStore:
         self, since: datetime | None = None, limit: int | None = None
     ) -> AsyncIterator[Event]:
         """Events of every stream by commit time, up to the heads of when the reading began."""
-        _check_count("limit", limit)
+        check_count("limit", limit)
         left = limit
         events = TenantReader(self.wires, self.keys, self._reader).read_all(first_ms(since))
         async for event in events:
@@ -167,47 +166,6 @@ class RedisEventStore:
                     return
                 left -= 1
             yield event
-
-    @overload
-    def subscribe(
-        self,
-        filter: EventFilter | None = None,
-        *,
-        name: str | None = None,
-        buffer: int = 64,
-        on_overflow: Overflow = "drop",
-        start: str = "now",
-        group: None = None,
-    ) -> Subscription: ...
-
-    @overload
-    def subscribe(
-        self,
-        filter: EventFilter | None = None,
-        *,
-        name: str | None = None,
-        buffer: int = 64,
-        on_overflow: Overflow = "drop",
-        start: str = "now",
-        group: str,
-    ) -> DurableSubscription: ...
-
-    def subscribe(
-        self,
-        filter: EventFilter | None = None,
-        *,
-        name: str | None = None,
-        buffer: int = 64,
-        on_overflow: Overflow = "drop",
-        start: str = "now",
-        group: str | None = None,
-    ) -> Subscription | DurableSubscription:
-        """Matching events as they are appended; see `EventStore.subscribe`."""
-        if group is not None:
-            return self._subscriptions.durable(group, filter, name=name, buffer=buffer, start=start)
-        return self._subscriptions.live(
-            filter, name=name, buffer=buffer, on_overflow=on_overflow, start=start
-        )
 
     async def stream_version(self, stream: str) -> int:
         """Newest version of `stream`; 0 when it has no event."""
@@ -256,8 +214,3 @@ def _spare_connections(client: Client, options: StoreOptions) -> int | None:
     """Connections the client's pool has beside those for reading and committing."""
     pool = getattr(client, "connection_pool", None)  # a cluster's pools are the nodes' own
     return None if pool is None else int(pool.max_connections) - options.wires - _LANES
-
-
-def _check_count(name: str, count: int | None) -> None:
-    if count is not None and (isinstance(count, bool) or count < 0):
-        raise UsageError(f"{name} must not be negative: {count}")

@@ -57,6 +57,12 @@ def check_expected_version(expected: object) -> ExpectedVersion:
     return int(expected)
 
 
+def check_count(name: str, count: int | None) -> None:
+    """Raise `UsageError` unless `count` is None, 0 or more."""
+    if count is not None and (isinstance(count, bool) or count < 0):
+        raise UsageError(f"{name} must not be negative: {count}")
+
+
 class EventStore(Protocol):
     """Append-only, versioned logs of one tenant.
 
