@@ -21,6 +21,7 @@ Kind = Literal[
     "log",
     "state",
     "summaries",
+    "empty_archive",
     "not_in_archive",
     "digest_mismatch",
     "gap",

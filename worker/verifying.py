@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from archive.failures import ArchiveFailure, ArchiveMissing, UnsafePath
@@ -21,44 +20,12 @@ from streams.forced import execute
 from streams.redis_store import RedisEventStore
 
 from .shared_facts import VERIFY_FIELDS
+from .verify_empty import empty_archive
+from .verify_looks import Checked, Look, Subject
 from .verify_redis import KeysLook, read_keys, read_log
 
 _MORE_LOOKS: Final = 4
 _SUSPECTS: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """How much was looked at: streams, events in logs, round files."""
-
-    streams: int = 0
-    events: int = 0
-    rounds: int = 0
-
-    def __add__(self, other: Checked) -> Checked:
-        return Checked(
-            self.streams + other.streams, self.events + other.events, self.rounds + other.rounds
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """What is looked at together: a stream and the folders in which its rounds may be.
-
-    Without a stream's name it is a folder alone, whose streams Redis doesn't know.
-    """
-
-    stream: str
-    folders: tuple[StreamFolder, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What one look at a subject showed, and how much that was. `keys` are its stream's."""
-
-    keys: KeysLook | None
-    found: tuple[Finding, ...]
-    counts: Checked
 
 
 class Verifier:
@@ -67,16 +34,28 @@ class Verifier:
     Before it looks again at what looked wrong it lets workers work for `pause_s`.
     """
 
-    def __init__(self, store: RedisEventStore, survey: Survey, *, pause_s: float = 0.3) -> None:
+    def __init__(
+        self, store: RedisEventStore, survey: Survey, *, sentinel: str = "", pause_s: float = 0.3
+    ) -> None:
         self.checked = Checked()
         self._store, self._survey, self._pause_s = store, survey, pause_s
+        self._sentinel = sentinel
 
     async def verify(self) -> AsyncIterator[Finding]:
         """Every stream that Redis or the archive knows; of most, only the names are kept.
 
+        Where no round is there at all, that is said first, and stands for each that is missing.
         Raises `StoreUnavailable`, and `ArchiveFailure` where the archive's top can't be read.
         """
-        suspects: dict[_Subject, _Look] = {}
+        empty = await empty_archive(self._store, self._survey, sentinel=self._sentinel)
+        if empty is not None:
+            yield empty
+        async for finding in self._verify_all():
+            if empty is None or finding.kind != "not_in_archive":
+                yield finding
+
+    async def _verify_all(self) -> AsyncIterator[Finding]:
+        suspects: dict[Subject, Look] = {}
         elsewhere: list[Finding] = []
         async for subject, look in self._first_looks(elsewhere):
             if look.found:
@@ -91,10 +70,14 @@ class Verifier:
 
     async def verify_stream(self, stream: str) -> list[Finding]:
         """One stream; raises `StreamNotFound` when neither Redis nor the archive knows it."""
-        subject = _Subject(stream, await asyncio.to_thread(self._folders_of, stream))
+        subject = Subject(stream, await asyncio.to_thread(self._folders_of, stream))
         look = await self._look(subject)
         if look.found:
-            return await self._confirmed({subject: look})
+            found = await self._confirmed({subject: look})
+            if any(finding.kind == "not_in_archive" for finding in found):
+                empty = await empty_archive(self._store, self._survey, sentinel=self._sentinel)
+                return found if empty is None else [empty, *found]
+            return found
         if look.keys is not None and look.keys.absent and not look.counts.rounds:
             raise StreamNotFound(stream)
         self.checked += look.counts
@@ -107,7 +90,7 @@ class Verifier:
         async with self._store.wires.borrow() as wire:
             await execute(wire, [], [("HSET", self._store.keys.verify, *values)])
 
-    async def _first_looks(self, elsewhere: list[Finding]) -> AsyncIterator[tuple[_Subject, _Look]]:
+    async def _first_looks(self, elsewhere: list[Finding]) -> AsyncIterator[tuple[Subject, Look]]:
         """One look at everything; what belongs to no subject goes to `elsewhere`."""
         store, seen = self._store, set[tuple[str, ...]]()
         (names,) = await store.wires.exchange([("ZRANGE", store.keys.streams, 0, -1)])
@@ -119,14 +102,14 @@ class Verifier:
                 continue
             folder = own_folder(store.tenant, stream)
             seen.add(folder.parts)
-            subject = _Subject(stream, (folder,))
+            subject = Subject(stream, (folder,))
             yield subject, await self._look(subject)
         async for subject, look in self._rest_of_archive(seen, elsewhere):
             yield subject, look
 
     async def _rest_of_archive(
         self, seen: set[tuple[str, ...]], elsewhere: list[Finding]
-    ) -> AsyncIterator[tuple[_Subject, _Look]]:
+    ) -> AsyncIterator[tuple[Subject, Look]]:
         """Folders of streams that Redis has forgotten or doesn't list, and those ARES wrote."""
         walk = check_archive(self._survey, now_ns=self._now_ns(), but=seen)
         while (step := await asyncio.to_thread(_next, walk)) is not None:
@@ -136,13 +119,13 @@ class Verifier:
                 continue
             owner = next((s for s in check.rounds if folder.parts[1:] == (stream_dir(s),)), "")
             if owner and not (await self._read_keys(owner)).absent:
-                subject = _Subject(owner, (folder,))
+                subject = Subject(owner, (folder,))
                 yield subject, await self._look(subject)
             else:
                 counts = Checked(streams=len(check.rounds), rounds=check.files)
-                yield _Subject("", (folder,)), _Look(None, tuple(check.findings), counts)
+                yield Subject("", (folder,)), Look(None, tuple(check.findings), counts)
 
-    async def _confirmed(self, suspects: dict[_Subject, _Look]) -> list[Finding]:
+    async def _confirmed(self, suspects: dict[Subject, Look]) -> list[Finding]:
         """Look at all of them again, and empty `suspects`.
 
         What two looks on end find is a finding; what a busy worker caused is gone or another.
@@ -164,7 +147,7 @@ class Verifier:
                 confirmed += same
         return confirmed
 
-    async def _look(self, subject: _Subject) -> _Look:
+    async def _look(self, subject: Subject) -> Look:
         # Redis first: what is archived meanwhile is then one round more than the state knows;
         # the other way round it would be missing.
         keys = await self._read_keys(subject.stream) if subject.stream else None
@@ -173,9 +156,9 @@ class Verifier:
         files = sum(check.files for check in checks)
         if keys is None:
             streams = len({stream for check in checks for stream in check.rounds})
-            return _Look(None, tuple(found), Checked(streams, 0, files))
+            return Look(None, tuple(found), Checked(streams, 0, files))
         broken, events = await self._compare(subject.stream, keys, checks)
-        return _Look(keys, (*found, *broken), Checked(1, events, files))
+        return Look(keys, (*found, *broken), Checked(1, events, files))
 
     async def _compare(
         self, stream: str, keys: KeysLook, checks: Sequence[FolderCheck]

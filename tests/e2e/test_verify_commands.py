@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -206,12 +207,64 @@ def test_a_missing_newest_round_file_is_named(archived: CommandLine) -> None:
 
 
 @pytest.mark.damage("all files are lost")
-def test_a_missing_archive_is_as_many_findings_as_streams(archived: CommandLine) -> None:
-    archived.archive.rename(archived.archive.with_name("elsewhere"))
-    assert [item[:2] for item in findings(archived)] == [
-        ("a", "not_in_archive"),
-        ("b", "not_in_archive"),
+@pytest.mark.parametrize("left", ["nothing", "the mount point", "folders without files"])
+def test_an_archive_without_any_round_is_one_finding_and_not_one_a_stream(
+    archived: CommandLine, left: str
+) -> None:
+    """A volume that isn't mounted, mostly: the first thing to say, and said once."""
+    for file in archived.archive.rglob("round_*.json"):
+        file.unlink()
+    if left != "folders without files":
+        shutil.rmtree(archived.archive)
+    if left == "the mount point":
+        archived.archive.mkdir()
+
+    answer = archived("verify")
+
+    assert answer.code == 1
+    assert answer.out.splitlines() == [
+        f"FOUND  {archived.tenant}: empty_archive: {archived.archive} looks empty: it holds no "
+        "round file, and Redis says that rounds of 2 streams were archived; is it mounted?",
+        "Checked 2 streams, 13 events in logs and 0 rounds in the archive: 1 finding.",
     ]
+
+
+@pytest.mark.damage("all files are lost, and a log besides")
+def test_an_empty_archive_hides_nothing_that_is_wrong_in_redis(
+    archived: CommandLine, keys: Keys
+) -> None:
+    shutil.rmtree(archived.archive)
+    with archived.server.admin() as client:
+        client.delete(keys.log("b"))
+    assert [item[:2] for item in findings(archived)] == [("", "empty_archive"), ("b", "log")]
+
+
+@pytest.mark.damage("all files are lost")
+def test_one_stream_of_an_empty_archive_is_told_with_the_reason(archived: CommandLine) -> None:
+    shutil.rmtree(archived.archive)
+    found = [item[:2] for item in findings(archived, "b")]
+    assert found == [("", "empty_archive"), ("b", "not_in_archive")]
+
+
+@pytest.mark.damage("all files are lost")
+def test_the_file_that_tells_a_mounted_volume_is_named_where_it_is_missing(
+    archived: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(archived.archive)
+    archived.archive.mkdir()
+    monkeypatch.setenv("ARES_ARCHIVE_SENTINEL_FILE", ".volume")
+    [(_, _, detail)] = findings(archived)
+    assert detail.endswith("; .volume is missing, too: mount it")
+
+
+def test_a_tenant_that_has_archived_nothing_yet_needs_no_archive(
+    ares: CommandLine, keys: Keys
+) -> None:
+    with ares.server.admin() as client:
+        client.xadd(keys.inbox, {"stream": "a", "type": "task.created"})
+    ares("run", "--once")
+    shutil.rmtree(ares.archive, ignore_errors=True)
+    assert ares("verify").code == 0
 
 
 @pytest.mark.damage("a link stands in the place of a folder")

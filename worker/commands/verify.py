@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from archive.verify import Finding
     from streams.redis_store import RedisEventStore
     from worker.settings.load import Settings
-    from worker.verifying import Checked, Verifier
+    from worker.verify_looks import Checked
+    from worker.verifying import Verifier
 
 
 @click.command("verify", cls=AresCommand)
@@ -111,7 +112,9 @@ async def _check(
     from archive.volume import Volume
     from worker.verifying import Verifier
 
-    verifier = Verifier(store, Survey(Volume(settings.archive.dir), [store.tenant]))
+    archive = settings.archive
+    survey = Survey(Volume(archive.dir), [store.tenant])
+    verifier = Verifier(store, survey, sentinel=archive.sentinel_file or "")
     before = len(result.findings)
     if stream is not None:
         for finding in await verifier.verify_stream(stream):
