@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from streams import SubscriptionOptions
 from streams.clock import system_clock
 from streams.durable.upkeep import read_groups
 from streams.redis_store import StoreOptions
-from support.feeds import tend
+from support.feeds import WEEK_MS, tend
 from support.subscribers import events, handle, nothing_more, places, take
 from support.workshop import Workshop
 
+MINUTE_MS = 60_000
 OPTIONS = SubscriptionOptions(block_ms=50, lease_ttl_ms=600)
 
 
@@ -97,17 +96,27 @@ async def test_a_group_exactly_at_the_limit_is_kept(store):
     assert await feed_length(store) == 7
 
 
+async def age(store, ms: int) -> None:
+    """Group `g` was last seen, and dropped, so much longer ago."""
+    group = store.keys.group("g")
+    await store.wires.exchange([("ZINCRBY", store.keys.groups, -ms, "g")])
+    if (await groups(store))["g"]:
+        await store.wires.exchange([("HINCRBY", group, "dropped_ms", -ms)])
+
+
 async def test_a_group_nobody_was_seen_of_is_dropped_and_later_forgotten(store):
     await begun(store, 4)
-    await asyncio.sleep(0.02)
+    await age(store, WEEK_MS - MINUTE_MS)
+    assert (await tend(store, keep=2)).dropped == {}
 
-    tended = await tend(store, keep=2, group_ttl_ms=10)
-    assert tended.dropped == {"g": "unseen"}
+    await age(store, 2 * MINUTE_MS)
+    assert (await tend(store, keep=2)).dropped == {"g": "unseen"}
     assert await feed_length(store) == 2
-    await asyncio.sleep(0.02)
-    tended = await tend(store, keep=2, group_ttl_ms=10)
+    await age(store, WEEK_MS - MINUTE_MS)
+    assert (await tend(store, keep=2)).forgotten == []
 
-    assert tended.forgotten == ["g"]
+    await age(store, 2 * MINUTE_MS)
+    assert (await tend(store, keep=2)).forgotten == ["g"]
     assert await groups(store) == {}
     names = [store.keys.group("g"), store.keys.group_losses("g"), store.keys.group_dead("g")]
     (left,) = await store.wires.exchange([("EXISTS", *names)])

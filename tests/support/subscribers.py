@@ -6,8 +6,10 @@ import asyncio
 from contextlib import suppress
 
 from streams import Event, Gap, Reset
+from streams.durable.group import Roll
 from streams.durable.member import DurableSubscription
 from streams.event import SUMMARY_TYPE
+from support.waiting import eventually
 
 
 def events(count: int, type: str = "llm.call") -> list[Event]:
@@ -63,6 +65,26 @@ def place(item) -> tuple:
 def numbered(stream: str, first: int, last: int) -> list[tuple]:
     """The places of versions `first` to `last`."""
     return [(stream, version) for version in range(first, last + 1)]
+
+
+async def beats(member: DurableSubscription, count: int) -> Roll:
+    """Wait until a member has kept its leases and shared its partitions `count` times more.
+
+    Return what the member saw of its group after that.
+    """
+    rolls: list[Roll] = []
+    group, beat = member._group, member._group.beat
+
+    async def noted() -> Roll | None:
+        roll = await beat()
+        assert roll is not None
+        rolls.append(roll)
+        return roll
+
+    group.beat = noted  # type: ignore[method-assign]
+    await eventually(lambda: len(rolls) > count)  # the next has begun: those before are whole
+    group.beat = beat  # type: ignore[method-assign]
+    return rolls[-1]
 
 
 async def die(member: DurableSubscription) -> None:

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from streams import Event, EventFilter, SubscriptionOptions
+from streams import Event, EventFilter
 from streams.durable.partition import Delivery
 from support.feeds import drop_groups, trim_feed
 from support.subscribers import die, events, handle, nothing_more, numbered, places, take
-
-OPTIONS = SubscriptionOptions(block_ms=50, lease_ttl_ms=600)
-
-
-@pytest.fixture
-async def store(backend):
-    return await backend.open(subscriptions=OPTIONS)
 
 
 async def begun(store, wanted: EventFilter | None = None) -> None:
