@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ class Answer:
     def json(self) -> Any:
         """Its stdout as the one JSON document it must be."""
         return json.loads(self.out)
+
+
+Command = Callable[..., Answer]
+"""A part of the command line, called with its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
