@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from streams.clock import Clock, system_clock
@@ -12,12 +11,9 @@ from streams.clock import Clock, system_clock
 from .disk import FileFacts
 from .failures import ArchiveFailure, RoundDamaged, UnsafePath
 from .files import Folder
-from .index_schema import DAMAGED, ERASED, LIVE
+from .index_rows import IndexRows, KnownFolder, Stamp
 from .layout import round_name, round_numbers
 from .places import ArchivedRound, Place, Problem, Report, StreamFolder, problem
-from .publication import UNKNOWN_TIME, end_time
-from .recall_query import has_failed
-from .recall_text import folded_text
 from .survey import Survey, retry_stale
 
 Progress = Callable[[int], None]
@@ -30,15 +26,6 @@ CHECKED_FILES: Final = 300
 """So many files of unchanged folders are looked at anew each time: someone may edit one."""
 
 _COMMIT_EVERY: Final = 2_000
-
-_Stamp = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    id: int
-    inode: int
-    mtime_ns: int
 
 
 class Refresh:
@@ -53,15 +40,19 @@ class Refresh:
         *,
         clock: Clock = system_clock,
     ) -> None:
-        self._db, self._survey, self._clock = db, survey, clock
+        self._rows, self._survey, self._clock = IndexRows(db), survey, clock
         self._report, self._progress = report, progress
         self._taken = self._uncommitted = 0
         self._erased = self._troubled = False
 
     def run(self) -> None:
         """Take in every change, in transactions that each leave the index right."""
-        known = self._known()
-        unchanged: list[tuple[StreamFolder, _Known]] = []
+        known = {
+            parts: before
+            for tenant, parts, before in self._rows.folders()
+            if self._survey.wants(tenant)
+        }
+        unchanged: list[tuple[StreamFolder, KnownFolder]] = []
         try:
             for folder, facts in self._survey.stamps(self._trouble):
                 before = known.pop("/".join(folder.parts), None)
@@ -77,50 +68,32 @@ class Refresh:
                 self._drop_folder(parts, before)
             self._commit()
         except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._rows.roll_back()
             raise
         if self._erased:
-            self._forget()
+            self._rows.forget_dropped()
         self._report_damaged(set(known))
 
     def _trouble(self, trouble: Problem) -> None:
         self._troubled = True
         self._report(trouble)
 
-    def _known(self) -> dict[str, _Known]:
-        rows = self._db.execute("SELECT id, tenant, parts, inode, mtime_ns FROM folders")
-        return {
-            parts: _Known(number, inode, mtime_ns)
-            for number, tenant, parts, inode, mtime_ns in rows
-            if self._survey.wants(tenant)
-        }
-
     def _some(
-        self, folders: list[tuple[StreamFolder, _Known]]
-    ) -> Iterator[tuple[StreamFolder, _Known]]:
+        self, folders: list[tuple[StreamFolder, KnownFolder]]
+    ) -> Iterator[tuple[StreamFolder, KnownFolder]]:
         """Other folders each time, up to a number of files: all of them in a small archive."""
         start = self._clock() % len(folders) if folders else 0
         files = 0
         for folder, before in folders[start:] + folders[:start]:
             if files >= CHECKED_FILES:
                 return
-            files += self._count(before.id)
+            files += self._rows.count(before.id)
             yield folder, before
-
-    def _count(self, folder: int) -> int:
-        query = "SELECT count(*) FROM rounds WHERE folder = ?"
-        (count,) = self._db.execute(query, (folder,)).fetchone()
-        return int(count)
-
-    def _stamps(self, folder: int) -> dict[int, _Stamp]:
-        query = "SELECT round, inode, mtime_ns, size FROM rounds WHERE folder = ?"
-        return {row[0]: row[1:] for row in self._db.execute(query, (folder,))}
 
     def _differs(self, folder: StreamFolder, number: int) -> bool:
         try:
             with self._survey.volume.folder(*folder.parts) as opened:
-                return opened is None or dict(_files(opened)) != self._stamps(number)
+                return opened is None or dict(_files(opened)) != self._rows.stamps(number)
         except (ArchiveFailure, UnsafePath):
             return True
 
@@ -137,36 +110,27 @@ class Refresh:
 
     def _take(self, folder: StreamFolder, opened: Folder) -> None:
         # Listed under the lock: an older listing must not undo what another reader took in.
-        self._begin()
+        rows = self._rows
+        rows.begin()
         # The stamp is taken before the listing: what comes later changes it again.
         facts = opened.facts()
         settled = self._clock() - facts.mtime_ns // 1_000_000 > SETTLED_MS
         files = dict(_files(opened))
-        number = self._folder_id(folder)
-        before = self._stamps(number)
+        number = rows.folder_id(folder)
+        before = rows.stamps(number)
         for gone in before.keys() - files.keys():
-            self._drop_round(number, gone)
+            rows.drop_round(number, gone)
         whole = True
         for round_, stamp in files.items():
             if before.get(round_) != stamp:
                 if round_ in before:
-                    self._drop_round(number, round_)
+                    rows.drop_round(number, round_)
                 whole &= self._take_round(number, Place(folder, round_), opened, stamp)
-        self._db.execute(
-            "UPDATE folders SET inode = ?, mtime_ns = ? WHERE id = ?",
-            (facts.inode, facts.mtime_ns if settled and whole else 0, number),
-        )
+        mtime_ns = facts.mtime_ns if settled and whole else 0
+        rows.stamp_folder(KnownFolder(number, facts.inode, mtime_ns))
         self._commit_now_and_then()
 
-    def _folder_id(self, folder: StreamFolder) -> int:
-        values = (folder.tenant, "/".join(folder.parts), folder.name)
-        row = self._db.execute("SELECT id FROM folders WHERE parts = ?", values[1:2]).fetchone()
-        if row:
-            return int(row[0])
-        insert = "INSERT INTO folders VALUES (NULL, ?, ?, ?, 0, 0)"
-        return int(self._db.execute(insert, values).lastrowid or 0)
-
-    def _take_round(self, folder: int, place: Place, opened: Folder, stamp: _Stamp) -> bool:
+    def _take_round(self, folder: int, place: Place, opened: Folder, stamp: Stamp) -> bool:
         """Index one file; False when it can't be read now and has to be tried again."""
         data = self._survey.content(opened, place, self._report)
         if data is None:
@@ -174,101 +138,40 @@ class Refresh:
         try:
             found = self._survey.decode(place, data)
         except RoundDamaged as exc:
-            self._insert(folder, place, stamp, DAMAGED, text=exc.detail)
+            self._rows.add_damaged(folder, place.round, stamp, exc.detail)
             return True
         if isinstance(found, ArchivedRound):
-            self._insert_live(folder, place, stamp, found)
+            self._rows.add_live(folder, stamp, found)
         else:
-            self._insert(folder, place, stamp, ERASED)
+            self._rows.add_erased(folder, place.round, stamp)
             self._erased = True
         self._taken += 1
         self._uncommitted += 1
         return True
 
-    def _insert_live(self, folder: int, place: Place, stamp: _Stamp, found: ArchivedRound) -> None:
-        text, record = folded_text(found), found.record
-        number = self._insert(
-            folder,
-            place,
-            stamp,
-            LIVE,
-            ended_us=end_time(record),
-            action=record.action,
-            outcome=record.outcome,
-            failed=has_failed(record),
-            text=text,
-        )
-        self._db.execute("INSERT INTO grams (rowid, text) VALUES (?, ?)", (number, text))
-
-    def _insert(
-        self,
-        folder: int,
-        place: Place,
-        stamp: _Stamp,
-        state: int,
-        *,
-        ended_us: int = UNKNOWN_TIME,
-        action: str = "",
-        outcome: str = "",
-        failed: bool = False,
-        text: str = "",
-    ) -> int:
-        row = (folder, place.round, *stamp, state, ended_us, action, outcome, failed, text)
-        insert = "INSERT INTO rounds VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        return int(self._db.execute(insert, row).lastrowid or 0)
-
-    def _drop_round(self, folder: int, round_: int) -> None:
-        query = "SELECT id, state, text FROM rounds WHERE folder = ? AND round = ?"
-        number, state, text = self._db.execute(query, (folder, round_)).fetchone()
-        if state == LIVE:
-            delete = "INSERT INTO grams (grams, rowid, text) VALUES ('delete', ?, ?)"
-            self._db.execute(delete, (number, text))
-        self._db.execute("DELETE FROM rounds WHERE id = ?", (number,))
-
-    def _drop_folder(self, parts: str, gone: _Known) -> None:
-        self._begin()
-        # Another reader may have been here: then the row is gone, or another folder's.
-        same = "id = ? AND inode = ? AND mtime_ns = ? AND parts = ?"
-        values = (gone.id, gone.inode, gone.mtime_ns, parts)
-        if self._db.execute(f"SELECT 1 FROM folders WHERE {same}", values).fetchone():  # noqa: S608
-            for round_ in self._stamps(gone.id):
-                self._drop_round(gone.id, round_)
-            self._db.execute("DELETE FROM folders WHERE id = ?", (gone.id,))
+    def _drop_folder(self, parts: str, gone: KnownFolder) -> None:
+        self._rows.begin()
+        self._rows.drop_folder(parts, gone)
         self._commit_now_and_then()
-
-    def _begin(self) -> None:
-        if not self._db.in_transaction:
-            self._db.execute("BEGIN IMMEDIATE")
-
-    def _commit(self) -> None:
-        if self._db.in_transaction:
-            self._db.execute("COMMIT")
-        self._uncommitted = 0
-        if self._progress and self._taken:
-            self._progress(self._taken)
 
     def _commit_now_and_then(self) -> None:
         if self._uncommitted >= _COMMIT_EVERY:
             self._commit()
 
-    def _forget(self) -> None:
-        """Rounds were erased: leave no trace of their text in this file either."""
-        self._db.execute("INSERT INTO grams (grams) VALUES ('optimize')")
-        self._db.execute("PRAGMA wal_checkpoint (TRUNCATE)").fetchall()
+    def _commit(self) -> None:
+        self._rows.commit()
+        self._uncommitted = 0
+        if self._progress and self._taken:
+            self._progress(self._taken)
 
     def _report_damaged(self, gone: set[str]) -> None:
-        rows = self._db.execute(
-            "SELECT f.tenant, f.parts, r.round, r.text FROM rounds r"
-            " JOIN folders f ON f.id = r.folder WHERE r.state = ?",
-            (DAMAGED,),
-        )
-        for tenant, parts, number, detail in rows:
+        for tenant, parts, number, detail in self._rows.damaged():
             if self._survey.wants(tenant) and parts not in gone:
                 path = "/".join(filter(None, (self._survey.volume.path, parts, round_name(number))))
                 self._report(Problem(path, "damaged", detail))
 
 
-def _files(opened: Folder) -> Iterator[tuple[int, _Stamp]]:
+def _files(opened: Folder) -> Iterator[tuple[int, Stamp]]:
     """Every round file of a folder with what tells one version of it from another."""
     for number in round_numbers(opened.names()):
         facts: FileFacts | None = opened.file_facts(round_name(number))
