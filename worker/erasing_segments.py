@@ -23,7 +23,7 @@ from archive.segments import (
     export_in,
     project_archive,
 )
-from archive.segments.projection import WITHHELD
+from archive.segments.screening import WITHHELD
 from streams.event import Event
 
 from .round_messages import note_of, round_messages

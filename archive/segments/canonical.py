@@ -1,4 +1,4 @@
-"""Pure. The canonical JSON under every digest, and the hash with length-prefixed parts.
+"""Pure. The canonical JSON under every digest.
 
 Canonical: UTF-8, no spaces, non-ASCII unescaped, keys sorted by code point at every depth,
 integers up to 64 bits. Floats have the fewest digits that read back and are spelled as the
@@ -7,7 +7,6 @@ other program's JSON library (Rust's serde_json) spells them: `1.0`, `1e-7`, `0.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable
@@ -30,20 +29,6 @@ class WideInteger(SegmentInvalid):
 
     def __init__(self) -> None:
         super().__init__("an integer doesn't fit 64 bits")
-
-
-def hash_parts(*parts: bytes) -> str:
-    """Hex SHA-256 over each part's length as 8 bytes big-endian and its bytes, in turn."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def projection_digest(logical_id: str, source_message_count: int, elements: bytes) -> str:
-    """The digest of a projection; `elements` is the canonical JSON array of its messages."""
-    return hash_parts(logical_id.encode(), source_message_count.to_bytes(8, "big"), elements)
 
 
 def array(elements: Iterable[tuple[int, Iterable[int], bytes]]) -> bytes:

@@ -17,10 +17,10 @@ from .canonical import (
     encode,
     encode_exact,
     parse,
-    projection_digest,
     spell_float,
     spell_float_as_ryu,
 )
+from .digest import projection_digest
 from .types import ArchivedMessage
 
 if TYPE_CHECKING:

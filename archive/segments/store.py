@@ -64,7 +64,7 @@ class ArchiveStore:
             for slot, record, size in scan(directory, self._scope, repair=True):
                 used += size
                 taken.add(slot)
-                if record.digest == projected.projection.digest:
+                if record.digest == projected.digest:
                     known = record
             if known is not None:
                 return _sealed_before(known, directory)
@@ -76,8 +76,7 @@ class ArchiveStore:
             if used + len(data) > MAX_SCOPE_BYTES:
                 raise SegmentStoreFull("bytes")
             directory.publish(free, data, replace=False)
-        projection = projected.projection
-        return ArchiveRef(segment_id, len(projection.messages), projection.source_message_count)
+        return ArchiveRef(segment_id, len(projected.messages), projected.source_message_count)
 
     def fetch(self, id: str, start: int, limit: int) -> list[dict[str, Any]]:
         """At most `limit` kept messages of a segment, from the zero-based `start` on.
@@ -158,15 +157,14 @@ class ArchiveStore:
         return found
 
     def _live_file(self, segment_id: str, projected: Projected) -> bytes:
-        projection = projected.projection
         data = encode_live(
             self._scope,
             self._logical,
             segment_id,
-            projection.digest,
-            count=projection.source_message_count,
+            projected.digest,
+            count=projected.source_message_count,
             elements=projected.elements,
-            note=projection.note,
+            note=projected.note,
         )
         if len(data) > MAX_SEGMENT_BYTES:
             raise SegmentInvalid(f"the segment file would exceed {MAX_SEGMENT_BYTES} bytes")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.segments import canonical
+from archive.segments.digest import DigestBeside, hash_parts, projection_digest
 from archive.segments.disclosure import CREDENTIAL_MARKS, is_credential_like
 
 # How serde_json 1.0.149, the other program's library, spells each.
@@ -113,8 +115,20 @@ def test_only_what_json_must_escape_is_escaped(floats: bool) -> None:
 def test_the_hash_covers_each_parts_length_and_bytes() -> None:
     data = b"\0\0\0\0\0\0\0\2ab" + b"\0" * 8 + b"\0\0\0\0\0\0\0\1c"
 
-    assert canonical.hash_parts(b"ab", b"", b"c") == hashlib.sha256(data).hexdigest()
-    assert canonical.hash_parts(b"a", b"bc") != canonical.hash_parts(b"ab", b"c")
+    assert hash_parts(b"ab", b"", b"c") == hashlib.sha256(data).hexdigest()
+    assert hash_parts(b"a", b"bc") != hash_parts(b"ab", b"c")
+
+
+def test_the_digest_is_the_same_wherever_it_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    short, long = b"[1]", b"x" * 1_000_000
+    expected = [projection_digest("a", 3, data) for data in (short, long)]
+
+    assert [DigestBeside("a", 3, data).result() for data in (short, long)] == expected
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert DigestBeside("a", 3, long).result() == expected[1]
 
 
 @pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e400", "{", "[1,]", "1.", "\ufeff1", ""])
@@ -142,3 +156,9 @@ def test_the_fast_screen_decides_as_the_list_of_marks_does(text: str) -> None:
 
     slow = any(mark.encode() in data.lower() for mark in CREDENTIAL_MARKS)
     assert is_credential_like(data) is slow
+
+
+@pytest.mark.parametrize("mark", CREDENTIAL_MARKS)
+def test_a_mark_stands_in_json_as_it_stands_in_text(mark: str) -> None:
+    assert canonical.encode(mark) == f'"{mark}"'.encode()
+    assert canonical.encode(mark.upper()) == f'"{mark.upper()}"'.encode()

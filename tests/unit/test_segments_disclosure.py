@@ -147,6 +147,21 @@ class TestScreen:
     def test_other_text_is_kept(self, text: str) -> None:
         assert kept([user(text)]) == [user(text)]
 
+    @pytest.mark.parametrize("text", ["\bearer x", "\refresh_token", "a\ngh\np_"])
+    def test_text_whose_json_alone_looks_like_a_credential_is_kept(self, text: str) -> None:
+        assert kept([user(text)]) == [user(text)]
+        assert kept([user(text)], same) == [user(text)]
+
+    def test_one_field_is_withheld_and_all_others_stand(self) -> None:
+        texts = [{"type": "text", "text": text} for text in ("a", "a Secret", "b")]
+        sound = user("x" * 300_000)
+
+        assert kept([sound, user(texts), user("c")]) == [
+            sound,
+            user([texts[0], {"type": "text", "text": WITHHELD}, texts[2]]),
+            user("c"),
+        ]
+
     def test_the_screen_follows_the_redactor(self) -> None:
         assert kept([user("a")], lambda _: "secret") == [user(WITHHELD)]
         assert kept([user("secret")], lambda _: "a") == [user("a")]
