@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         UnsafePath,
     )
     from .identifiers import extract_identifiers, protect_identifiers
+    from .published import Published
     from .reader import FileArchiveReader
     from .record import Check, FileChange, RoundIdentity, RoundRecord, Verdict
-    from .stream_batch import Published
     from .writer import FileArchiveWriter
 
 __all__ = [
@@ -64,9 +64,9 @@ _MODULES = {
         "UnsafePath",
     ),
     "identifiers": ("extract_identifiers", "protect_identifiers"),
+    "published": ("Published",),
     "reader": ("FileArchiveReader",),
     "record": ("Check", "FileChange", "RoundIdentity", "RoundRecord", "Verdict"),
-    "stream_batch": ("Published",),
     "writer": ("FileArchiveWriter",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

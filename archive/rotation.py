@@ -11,7 +11,7 @@ from .files import Folder
 from .layout import round_name
 from .publication import Aged, plan_rotation
 from .record_json import check_bytes
-from .stream_batch import read_stored_rounds
+from .stored_rounds import read_stored_rounds
 
 _REMEMBERED_FOLDERS: Final = 256
 

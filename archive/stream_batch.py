@@ -7,14 +7,14 @@ stream are published in order: where one fails, those behind it are not tried.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from streams.errors import AresError, UsageError
 
-from .failures import ArchiveFailure, PublicationConflict, RecordDamaged, UnsafePath
+from .failures import ArchiveFailure, PublicationConflict
 from .files import Folder, Staged
 from .layout import TEMP_PREFIX, mark_in, mark_name, round_name, round_numbers
 from .publication import (
@@ -26,38 +26,15 @@ from .publication import (
     StoredRound,
     must_look,
     plan_publication,
-    stored_round,
 )
+from .published import Published, Result
 from .record import RoundRecord
-from .record_json import record_to_bytes, stored_from_bytes
+from .record_json import record_to_bytes
+from .stored_rounds import read_stored_rounds
 
 LEFTOVER_AGE_NS: Final = 3_600_000_000_000
 """A temporary file this much older than a fresh one belongs to a dead worker."""
 
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A round is durably in the archive under `round` and `epoch`.
-
-    `how` says whether this call wrote it, found it there, or adopted a file that holds the
-    events from the record's `first_version` on up to `last_version`, cut in another way: then
-    the caller goes on after `last_version`. `erased`: found as a tombstone; it stays one.
-    `forked`: it opened a new epoch. `rotated` older rounds were removed; a failure to do so is
-    `rotation_failure` and leaves the round published.
-    """
-
-    round: int
-    epoch: int
-    last_version: int
-    how: Literal["written", "found", "adopted"]
-    erased: bool = False
-    forked: bool = False
-    written_bytes: int = 0
-    rotated: int = 0
-    rotation_failure: AresError | None = None
-
-
-Result = Published | AresError
 Rotate = Callable[[Folder, list[int]], int]
 
 
@@ -85,7 +62,7 @@ class StreamBatch:
         self.folder, self.records = folder, records
         self._results: list[Result | None] = [None] * len(records)
         self.jobs: list[_Job] = []
-        self.numbers: list[int] = []
+        self._numbers: list[int] = []
         self._confirmed, self._digest_of = confirmed, digest_of
         self._leftovers: list[str] = []
         self._found: list[str] = []
@@ -94,13 +71,13 @@ class StreamBatch:
         """Look at the folder and decide for every record; no file is written yet."""
         names = self.folder.names()
         self._leftovers = [name for name in names if name.startswith(TEMP_PREFIX)]
-        self.numbers = round_numbers(names)
+        self._numbers = round_numbers(names)
         look_until = mark_in(names)
         stored: list[StoredRound] | None = None
         for index, record in enumerate(self.records):
             highest = self._highest()
             if stored is None and must_look(record, highest=highest, look_until=look_until):
-                stored = read_stored_rounds(self.folder, self.numbers)
+                stored = read_stored_rounds(self.folder, self._numbers)
             plan = plan_publication(
                 record,
                 highest=highest,
@@ -120,7 +97,7 @@ class StreamBatch:
                 return
 
     def _highest(self) -> int:
-        return max([self.numbers[-1] if self.numbers else 0, *(j.record.round for j in self.jobs)])
+        return max([self._numbers[-1] if self._numbers else 0, *(j.record.round for j in self.jobs)])
 
     def _accept(self, index: int, record: RoundRecord, plan: Plan) -> bool:
         """Take a plan on; False when the records behind this one no longer follow from it."""
@@ -130,16 +107,12 @@ class StreamBatch:
             return (plan.round, plan.epoch) == (record.round, record.epoch)
         if isinstance(plan, Found | Adopt):
             how: Literal["found", "adopted"] = "found" if isinstance(plan, Found) else "adopted"
-            self._results[index] = _published(plan.stored, how)
+            self._results[index] = Published.as_stored(plan.stored, how)
             self._found.append(round_name(plan.stored.round))
             same_place = (plan.stored.round, plan.stored.epoch) == (record.round, record.epoch)
             return how == "found" and same_place
         self._results[index] = PublicationConflict(record.stream_id, record.round, plan.highest)
         return False
-
-    def _give_up(self, first: int, failure: AresError) -> None:
-        for index in range(first, len(self.records)):
-            self._results[index] = failure
 
     def stage(self, job: _Job) -> None:
         """Write one round under a temporary name, fsynced. Jobs may be staged side by side."""
@@ -160,37 +133,6 @@ class StreamBatch:
         except AresError as exc:
             self.fail(exc)
         self._rotate(rotate)
-
-    def _sync_found(self, name: str) -> None:
-        """Whoever published it may have died before it was durable."""
-        try:
-            self.folder.sync_file(name)
-        except ArchiveFailure as exc:
-            # Gone, it has rotated away: that happens behind later rounds that are durable.
-            if exc.errno != errno.ENOENT:
-                raise
-
-    def fail(self, failure: AresError) -> None:
-        """Nothing of this batch can be called durable: answer every record with `failure`."""
-        self.jobs = []
-        self._give_up(0, failure)
-
-    def answers(self) -> list[Result]:
-        """One for each record, in their order, once `finish` or `fail` was called."""
-        return [result for result in self._results if result is not None]
-
-    def _rotate(self, rotate: Rotate) -> None:
-        # The folder is listed again: of rounds that another writer published or rotated away
-        # meanwhile, none may stay behind a later one that goes.
-        for index in range(len(self._results) - 1, -1, -1):
-            newest = self._results[index]
-            if isinstance(newest, Published):
-                try:
-                    rotated = rotate(self.folder, round_numbers(self.folder.names()))
-                    self._results[index] = replace(newest, rotated=rotated)
-                except AresError as exc:
-                    self._results[index] = replace(newest, rotation_failure=exc)
-                return
 
     def _link_all(self) -> None:
         stopped: AresError | None = None
@@ -243,8 +185,17 @@ class StreamBatch:
         plan = plan_publication(record, highest=record.round, stored=theirs)
         if isinstance(plan, Found):
             self._found.append(name)
-            return _published(plan.stored, "found")
+            return Published.as_stored(plan.stored, "found")
         return PublicationConflict(record.stream_id, record.round, record.round)
+
+    def _sync_found(self, name: str) -> None:
+        """Whoever published it may have died before it was durable."""
+        try:
+            self.folder.sync_file(name)
+        except ArchiveFailure as exc:
+            # Gone, it has rotated away: that happens behind later rounds that are durable.
+            if exc.errno != errno.ENOENT:
+                raise
 
     def _sweep(self) -> None:
         """Remove what dead workers left; ages are compared on the volume's own clock."""
@@ -255,22 +206,28 @@ class StreamBatch:
                 if facts and staged[0].facts.mtime_ns - facts.mtime_ns > LEFTOVER_AGE_NS:
                     self.folder.discard(name)
 
+    def _rotate(self, rotate: Rotate) -> None:
+        # The folder is listed again: of rounds that another writer published or rotated away
+        # meanwhile, none may stay behind a later one that goes.
+        for index in range(len(self._results) - 1, -1, -1):
+            newest = self._results[index]
+            if isinstance(newest, Published):
+                try:
+                    rotated = rotate(self.folder, round_numbers(self.folder.names()))
+                    self._results[index] = replace(newest, rotated=rotated)
+                except AresError as exc:
+                    self._results[index] = replace(newest, rotation_failure=exc)
+                return
 
-def read_stored_rounds(folder: Folder, numbers: Iterable[int]) -> list[StoredRound]:
-    """What the files of rounds `numbers` say; one that vanished meanwhile is left out.
+    def fail(self, failure: AresError) -> None:
+        """Nothing of this batch can be called durable: answer every record with `failure`."""
+        self.jobs = []
+        self._give_up(0, failure)
 
-    A file that can't be read is an error: taken for damaged, its round could be stored twice.
-    """
-    stored = []
-    for number in numbers:
-        try:
-            data = folder.read(round_name(number))
-            if data is not None:
-                stored.append(stored_round(number, stored_from_bytes(data)))
-        except (RecordDamaged, UnsafePath):
-            stored.append(stored_round(number, None))
-    return stored
+    def answers(self) -> list[Result]:
+        """One for each record, in their order, once `finish` or `fail` was called."""
+        return [result for result in self._results if result is not None]
 
-
-def _published(stored: StoredRound, how: Literal["found", "adopted"]) -> Published:
-    return Published(stored.round, stored.epoch, stored.last_version, how, erased=stored.erased)
+    def _give_up(self, first: int, failure: AresError) -> None:
+        for index in range(first, len(self.records)):
+            self._results[index] = failure

@@ -19,9 +19,10 @@ from .failures import ArchiveFailure
 from .files import Modes
 from .layout import stream_dir
 from .publication import DigestOf
+from .published import Published, Result
 from .record import RoundRecord
 from .rotation import Rotation
-from .stream_batch import Published, Result, StreamBatch
+from .stream_batch import StreamBatch
 from .volume import Volume
 
 MAX_SYNC_THREADS: Final = 8

@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 from archive.build import build_round_record
 from archive.publication import DigestOf
+from archive.published import Published, Result
 from archive.record import RoundRecord
-from archive.stream_batch import Published, Result
 from streams.clock import Clock
 from streams.errors import AresError, StreamCorrupted
 from streams.event import Event

@@ -13,8 +13,8 @@ from typing import Final
 
 from archive.failures import PublicationConflict, UnsafePath
 from archive.publication import DigestOf
+from archive.published import Published, Result
 from archive.record import RoundRecord
-from archive.stream_batch import Published, Result
 from archive.writer import FileArchiveWriter
 from streams.clock import Clock
 from streams.errors import AresError, CorruptionError, TooMuchContention

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from archive.digest import events_digest
 from archive.failures import PublicationConflict
+from archive.published import Published, Result
 from archive.record import RoundRecord
-from archive.stream_batch import Published, Result
 from streams.errors import AresError
 from streams.state import Advance, StreamState
 from streams.tail import StreamFacts, Tail

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import pytest
 
 from archive.failures import ArchiveFailure
+from archive.published import Result
 from archive.record import RoundRecord
-from archive.stream_batch import Result
 from archive.writer import FileArchiveWriter
 from streams.event import Event
 from support.workshop import Workshop, drain

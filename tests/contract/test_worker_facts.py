@@ -7,8 +7,8 @@ import errno
 from collections.abc import Iterable, Sequence
 
 from archive.failures import ArchiveFailure
+from archive.published import Result
 from archive.record import RoundRecord
-from archive.stream_batch import Result
 from streams.commit import Committer
 from streams.errors import StoreUnavailable
 from streams.event import Event

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from archive.published import Result
 from archive.record import RoundRecord
-from archive.stream_batch import Result
 from archive.writer import FileArchiveWriter
 from streams.event import Event
 from support.waiting import eventually

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from archive.failures import RoundNotFound
+from archive.published import Result
 from archive.record import RoundRecord
-from archive.stream_batch import Result
 from archive.writer import FileArchiveWriter
 from streams.errors import AresError
 from streams.integrity import verify_stream_integrity
