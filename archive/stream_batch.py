@@ -97,7 +97,7 @@ class StreamBatch:
                 return
 
     def _highest(self) -> int:
-        return max([self._numbers[-1] if self._numbers else 0, *(j.record.round for j in self.jobs)])
+        return max((*self._numbers[-1:], *(job.record.round for job in self.jobs)), default=0)
 
     def _accept(self, index: int, record: RoundRecord, plan: Plan) -> bool:
         """Take a plan on; False when the records behind this one no longer follow from it."""
