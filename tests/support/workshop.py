@@ -195,6 +195,11 @@ class Workshop:
         entries: list[Any] = await self.client.xrange(self.store().keys.log(stream))
         return entries
 
+    async def dead_letters(self) -> list[Mapping[bytes, bytes]]:
+        """The fields of each dead letter, oldest first."""
+        entries = await self.client.xrange(self.store().keys.dead)
+        return [fields for _, fields in entries]
+
 
 async def drain(component: Sequencer | Archiver) -> list[Sequenced | ArchiverFacts]:
     """Call `run_once` until there is no more to do at once; the facts of each call."""
