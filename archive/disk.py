@@ -1,7 +1,8 @@
 """The system calls the archive is made of, as a protocol: tests put a failing disk in its place.
 
-Every method raises `OSError` as the system does; `archive.files` alone calls them and turns
-those into the archive's own errors. Names are single path components below an open folder.
+Every method raises `OSError` as the system does. `open_folder` and `files` alone call them, and
+`volume` for the archive's own directory: they turn those into the archive's own errors. Names are
+single path components below an open folder.
 """
 
 from __future__ import annotations
@@ -54,6 +55,14 @@ class Space:
 
     free_bytes: int
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """Permission bits of what the archive creates, whatever the umask."""
+
+    file: int = 0o640
+    folder: int = 0o750
 
 
 class Disk(Protocol):

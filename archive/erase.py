@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .disk import Disk
+from .disk import Disk, Modes
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, RoundNotFound, UnsafePath
-from .files import Folder, Modes
+from .files import Folder
 from .layout import TEMP_PREFIX, round_name, round_numbers, stream_dir
 from .places import Problem, StreamFolder, problem
 from .publication import identity_of

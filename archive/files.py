@@ -1,4 +1,4 @@
-"""The one place that touches archive files. Each method is one durable or harmless step.
+"""The one place that changes archive files. Each method is one durable or harmless step.
 
 `FORMAT.md` states the order in which the steps of a publication and of an erasure are called.
 """
@@ -12,32 +12,14 @@ import stat
 from dataclasses import dataclass
 from typing import Final, Self
 
-from .disk import Disk, FileFacts, Space
-from .failures import ArchiveFailure, RoundDamaged, UnsafePath
+from .disk import FileFacts
+from .failures import ArchiveFailure
 from .layout import TEMP_PREFIX
+from .open_folder import OpenFolder
 
-MAX_FILE_BYTES: Final = 256 << 20
-"""A larger round file counts as damaged: no record this project writes comes near it."""
-
-_PAGE: Final = 1 << 16
-_RECORD_END: Final = b"\n}\n"
-"""How each of our files ends: no line before it is a brace alone."""
-
-LINK: Final = "it is a symbolic link; the archive follows none"
-NO_FOLDER: Final = "a symbolic link or a file stands where a folder belongs"
-
-_NO_LINK: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 _NO_HARD_LINKS: Final = frozenset(
     {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Modes:
-    """Permission bits of what the archive creates, whatever the umask."""
-
-    file: int = 0o640
-    folder: int = 0o750
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,66 +30,10 @@ class Staged:
     facts: FileFacts
 
 
-class Folder:
-    """An open folder of the archive; a context manager that closes its handle."""
+class Folder(OpenFolder):
+    """An open folder of the archive whose files may be made, published and taken away."""
 
-    def __init__(self, disk: Disk, handle: int, path: str, modes: Modes) -> None:
-        self._disk, self._handle, self._modes = disk, handle, modes
-        self.path = path
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the handle."""
-        self._close(self._handle)
-
-    def names(self) -> list[str]:
-        """Every name in the folder."""
-        try:
-            return self._disk.names(self._handle)
-        except OSError as exc:
-            raise ArchiveFailure("list", self.path, exc) from exc
-
-    def kinds(self) -> dict[str, str]:
-        """Every name in the folder with its kind: file, folder, link or other."""
-        try:
-            return self._disk.kinds(self._handle)
-        except OSError as exc:
-            raise ArchiveFailure("list", self.path, exc) from exc
-
-    def facts(self) -> FileFacts:
-        """What the folder's handle stands for."""
-        try:
-            return self._disk.handle_facts(self._handle)
-        except OSError as exc:
-            raise ArchiveFailure("look at", self.path, exc) from exc
-
-    def file_facts(self, name: str) -> FileFacts | None:
-        """What `name` stands for; None when it is gone."""
-        try:
-            return self._disk.facts(name, self._handle)
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            raise ArchiveFailure("look at", self._join(name), exc) from exc
-
-    def folder(self, name: str) -> Folder | None:
-        """Open a folder below; None when there is none. Raises `UnsafePath` for a link."""
-        try:
-            handle = self._disk.open_folder(name, self._handle)
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            if exc.errno in _NO_LINK:
-                raise UnsafePath(self._join(name), NO_FOLDER) from exc
-            raise ArchiveFailure("open", self._join(name), exc) from exc
-        return Folder(self._disk, handle, self._join(name), self._modes)
-
-    def make_folder(self, name: str) -> Folder:
+    def make_folder(self, name: str) -> Self:
         """Open a folder below, creating it first where it is missing. Not durable yet."""
         found = self.folder(name)
         if found is not None:
@@ -129,49 +55,6 @@ class Folder:
             self._fit_mode(
                 self._handle, self._modes.folder | self._disk.handle_facts(self._handle).permissions
             )
-
-    def read(self, name: str) -> bytes | None:
-        """The whole of a file; None when it is gone.
-
-        Raises `UnsafePath` for a link or a folder, `RoundDamaged` beyond `MAX_FILE_BYTES`.
-        """
-        disk = self._disk
-        try:
-            handle = disk.open_file(name, self._handle)
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            if exc.errno in _NO_LINK:
-                raise UnsafePath(self._join(name), LINK) from exc
-            raise ArchiveFailure("open", self._join(name), exc) from exc
-        try:
-            data = disk.read(handle, _PAGE)
-            return data if data.endswith(_RECORD_END) else self._read_on(handle, name, data)
-        except IsADirectoryError as exc:
-            raise UnsafePath(self._join(name), "it is a folder where a file belongs") from exc
-        except OSError as exc:
-            raise ArchiveFailure("read", self._join(name), exc) from exc
-        finally:
-            try:  # noqa: SIM105 - at every file read a context manager or a call more is felt
-                disk.close(handle)
-            except OSError:
-                pass  # nothing is lost
-
-    def _close(self, handle: int) -> None:
-        """Close a handle that was only read from: nothing is lost when that fails."""
-        with contextlib.suppress(OSError):
-            self._disk.close(handle)
-
-    def _read_on(self, handle: int, name: str, data: bytes) -> bytes:
-        """The whole file, of which `data` was read: a network volume may give less than asked."""
-        if not data and self._disk.handle_facts(handle).kind != "file":
-            raise RoundDamaged(self._join(name), "it is no plain file")
-        pages = [data]
-        while page := self._disk.read(handle, _PAGE):
-            pages.append(page)
-            if len(pages) == 2 and self._disk.handle_facts(handle).size > MAX_FILE_BYTES:
-                raise RoundDamaged(self._join(name), f"larger than {MAX_FILE_BYTES} bytes")
-        return data if len(pages) == 1 else b"".join(pages)
 
     def stage(self, data: bytes) -> Staged:
         """Write `data` under a temporary name and fsync it; on any failure leave nothing."""
@@ -220,19 +103,6 @@ class Folder:
             if found & wanted != wanted:
                 raise
 
-    def mark(self, name: str) -> None:
-        """Make sure an empty file `name` is there, durably."""
-        try:
-            handle = self._disk.create(name, self._modes.file, self._handle)
-        except FileExistsError:
-            pass
-        except OSError as exc:
-            raise ArchiveFailure("create", self._join(name), exc) from exc
-        else:
-            with contextlib.suppress(OSError):
-                self._disk.close(handle)
-        self.sync()
-
     def publish(self, staged: Staged, name: str) -> bool:
         """Give a staged file its final name; False when another file has it.
 
@@ -245,16 +115,6 @@ class Folder:
             raise ArchiveFailure("publish", self._join(name), exc) from exc
         finally:
             self.discard(staged.name)
-
-    def can_link(self, staged: Staged, name: str) -> bool:
-        """Give a staged file a second name; False where the volume knows no hard links."""
-        try:
-            self._disk.link(staged.name, name, self._handle)
-        except OSError as exc:
-            if exc.errno in _NO_HARD_LINKS:
-                return False
-            raise ArchiveFailure("publish", self._join(name), exc) from exc
-        return True
 
     def _link(self, staged: Staged, name: str) -> bool:
         try:
@@ -276,6 +136,24 @@ class Folder:
         self._rename(staged, name)
         return True
 
+    def can_link(self, staged: Staged, name: str) -> bool:
+        """Give a staged file a second name; False where the volume knows no hard links."""
+        try:
+            self._disk.link(staged.name, name, self._handle)
+        except OSError as exc:
+            if exc.errno in _NO_HARD_LINKS:
+                return False
+            raise ArchiveFailure("publish", self._join(name), exc) from exc
+        return True
+
+    def replace(self, staged: Staged, name: str) -> None:
+        """Put a staged file in the place of `name`: for erasure alone. Not durable yet."""
+        try:
+            self._rename(staged, name)
+        except OSError as exc:
+            self.discard(staged.name)
+            raise ArchiveFailure("replace", self._join(name), exc) from exc
+
     def _rename(self, staged: Staged, name: str) -> None:
         try:
             self._disk.rename(staged.name, name, self._handle)
@@ -286,13 +164,18 @@ class Folder:
     def _is(self, name: str, staged: Staged) -> bool:
         return self._disk.facts(name, self._handle).key == staged.facts.key
 
-    def replace(self, staged: Staged, name: str) -> None:
-        """Put a staged file in the place of `name`: for erasure alone. Not durable yet."""
+    def mark(self, name: str) -> None:
+        """Make sure an empty file `name` is there, durably."""
         try:
-            self._rename(staged, name)
+            handle = self._disk.create(name, self._modes.file, self._handle)
+        except FileExistsError:
+            pass
         except OSError as exc:
-            self.discard(staged.name)
-            raise ArchiveFailure("replace", self._join(name), exc) from exc
+            raise ArchiveFailure("create", self._join(name), exc) from exc
+        else:
+            with contextlib.suppress(OSError):
+                self._disk.close(handle)
+        self.sync()
 
     def remove(self, name: str) -> bool:
         """Take a name away; False when it was gone already."""
@@ -331,13 +214,3 @@ class Folder:
             # Some file systems know no fsync of a folder, and say so this way.
             if exc.errno != errno.EINVAL:
                 raise ArchiveFailure("sync", path, exc) from exc
-
-    def space(self) -> Space:
-        """Room on the volume."""
-        try:
-            return self._disk.space(self._handle)
-        except OSError as exc:
-            raise ArchiveFailure("measure", self.path, exc) from exc
-
-    def _join(self, name: str) -> str:
-        return f"{self.path}/{name}"

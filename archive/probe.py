@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from streams.errors import AresError
 
-from .disk import Disk, Space
+from .disk import Disk, Modes, Space
 from .failures import ArchiveFailure, FailureReason, UnsafePath
-from .files import Folder, Modes
+from .files import Folder
 from .layout import TEMP_PREFIX
 from .volume import Volume
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .failures import RecordDamaged, UnsafePath
-from .files import Folder
 from .layout import round_name
+from .open_folder import OpenFolder
 from .publication import StoredRound, stored_round
 from .record_json import stored_from_bytes
 
 
-def read_stored_rounds(folder: Folder, numbers: Iterable[int]) -> list[StoredRound]:
+def read_stored_rounds(folder: OpenFolder, numbers: Iterable[int]) -> list[StoredRound]:
     """What the files of rounds `numbers` say; one that vanished meanwhile is left out.
 
     A file that can't be read is an error: taken for damaged, its round could be stored twice.

@@ -16,8 +16,9 @@ from streams.event import DEFAULT_TENANT_ID
 
 from .disk import FileFacts
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, UnsafePath
-from .files import LINK, Folder
+from .files import Folder
 from .layout import round_files, round_name, round_number, round_numbers, stream_dir
+from .open_folder import LINK
 from .places import (
     UNREADABLE,
     ArchivedRound,

@@ -12,9 +12,9 @@ from typing import Final
 
 from streams.errors import UsageError
 
-from .disk import Disk, OsDisk
+from .disk import Disk, Modes, OsDisk
 from .failures import ArchiveFailure, ArchiveMissing, UnsafePath
-from .files import Folder, Modes
+from .files import Folder
 
 Opened = Folder | ArchiveFailure | UnsafePath
 

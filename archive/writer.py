@@ -13,10 +13,9 @@ from streams.errors import AresError, UsageError
 from streams.event import DEFAULT_TENANT_ID
 from streams.keys import check_tenant
 
-from .disk import Disk
+from .disk import Disk, Modes
 from .errors import InvalidRound
 from .failures import ArchiveFailure
-from .files import Modes
 from .layout import stream_dir
 from .publication import DigestOf
 from .published import Published, Result

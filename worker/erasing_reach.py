@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from archive.disk import Modes
 from archive.erase import Eraser, Erasure
 from archive.failures import ArchiveMissing
-from archive.files import Modes
 from archive.recall import Recall
 from archive.survey import Survey
 from archive.volume import Volume

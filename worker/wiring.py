@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import cast
 
-from archive.files import Modes
+from archive.disk import Modes
 from archive.probe import probe as probe_volume
 from ops.health import Heartbeat, Readiness
 from ops.metrics import Metrics

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from datetime import timedelta
 
-from archive.files import Modes
+from archive.disk import Modes
 from archive.writer import FileArchiveWriter
 from streams.commit import Committer
 from streams.feed import ARCHIVERS, FeedGroup

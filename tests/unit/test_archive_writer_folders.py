@@ -12,8 +12,8 @@ from archive import (
     FileArchiveWriter,
     Published,
 )
+from archive.disk import Modes
 from archive.failures import UnsafePath
-from archive.files import Modes
 from archive.layout import TEMP_PREFIX, stream_dir
 from archive.record_json import record_to_bytes
 from support.rounds import a_round, files
