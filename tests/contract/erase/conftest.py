@@ -96,6 +96,24 @@ class Scene:
         await self.shop.sequence()
         await drain(self.shop.archiver(sealer=self.sealer))
 
+    async def begin(self, stream: str) -> None:
+        """Two rounds archived, the first one compacted; two more and an open one in the inbox."""
+        await self.send_rounds(stream, 1, 2)
+        await self.work()
+        await self.compact(stream, 3)
+        await self.send_rounds(stream, 3, 4)
+        await self.send_open(stream)
+
+    async def work_through(self, stream: str) -> None:
+        """All a worker does with a stream; that another process was faster is no error."""
+        sequencer = self.shop.sequencer(acquire_every_s=0)
+        for _ in range(10):
+            if (facts := await sequencer.run_once()).held and not facts.more:
+                break
+        await sequencer.release()
+        await drain(self.shop.archiver("two"))
+        await self.compact(stream, 2)
+
     async def compact(self, stream: str, keep: int) -> None:
         """Fold all but the newest `keep` events."""
         compactor = self.shop.compactor(threshold=1, keep_recent=keep)
@@ -111,6 +129,13 @@ class Scene:
         """The state of a stream in Redis."""
         raw = await self.shop.client.hgetall(self.keys.state(stream))
         return {name.decode(): int(value) for name, value in raw.items()}
+
+
+@pytest.fixture
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else is there to wait for."""
+    monkeypatch.setattr("worker.erasing._STEP_ASIDE_S", 0)
+    monkeypatch.setattr("worker.erasing_withhold._NOTED_TRIES", 0)
 
 
 @pytest.fixture
