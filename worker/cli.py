@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -10,93 +9,15 @@ from typing import Final, NoReturn
 
 import click
 
-from ops.redact import redact
-
 from . import output
-from .cli_classes import LazyCommand, LazyGroup, Section
-from .exit_codes import MEANINGS, ExitCode, exit_code_of, hint_for
+from .cli_classes import LazyGroup
+from .cli_errors import report
+from .cli_sections import SECTIONS
+from .exit_codes import MEANINGS, ExitCode, exit_code_of
 from .invocation import Invocation
 
 PROGRAM: Final = "ares-worker"
 COMPLETION_VARIABLE: Final = "_ARES_WORKER_COMPLETE"
-
-_SECTIONS: Final = (
-    Section(
-        "Start here",
-        {
-            "demo": LazyCommand(
-                "worker.commands.demo:demo", "Show everything once, on a Redis of its own."
-            ),
-            "run": LazyCommand(
-                "worker.commands.run:run", "Run the worker: sequence, archive, compact."
-            ),
-        },
-    ),
-    Section(
-        "Events",
-        {
-            "emit": LazyCommand("worker.commands.emit:emit", "Send one event."),
-            "import": LazyCommand(
-                "worker.commands.importing:import_files", "Send the events of JSON lines files."
-            ),
-            "streams": LazyCommand(
-                "worker.commands.streams:streams",
-                "List streams, show one's events, mend a quarantined one.",
-            ),
-            "tail": LazyCommand(
-                "worker.commands.tail:tail", "Follow events as they happen, one line each."
-            ),
-            "dead": LazyCommand(
-                "worker.commands.dead:dead", "List, show, requeue or purge rejected events."
-            ),
-        },
-    ),
-    Section(
-        "Archive",
-        {
-            "recall": LazyCommand(
-                "worker.commands.recall:recall", "What was decided, changed and verified before."
-            ),
-            "record": LazyCommand(
-                "worker.commands.record:record",
-                "Build round records from files, without Redis.",
-            ),
-            "segment": LazyCommand(
-                "worker.commands.segment:segment", "Seal, search and forget conversations by hand."
-            ),
-        },
-    ),
-    Section(
-        "Operations",
-        {
-            "top": LazyCommand(
-                "worker.commands.top:top", "Watch streams, lags, workers, leases and rates."
-            ),
-            "verify": LazyCommand(
-                "worker.commands.verify:verify", "Check logs, state and archive together."
-            ),
-            "compact": LazyCommand(
-                "worker.commands.compact:compact", "Fold a stream's old events into a summary."
-            ),
-            "erase": LazyCommand(
-                "worker.commands.erase:erase", "Erase a round, a stream or a tenant for good."
-            ),
-            "subscribers": LazyCommand(
-                "worker.commands.subscribers:subscribers",
-                "Who follows the events, how far behind, what was dropped.",
-            ),
-            "config": LazyCommand(
-                "worker.commands.config:config", "Show the settings and their origins; check them."
-            ),
-            "doctor": LazyCommand(
-                "worker.commands.doctor:doctor", "Check Redis, volume and settings: what to do."
-            ),
-            "completion": LazyCommand(
-                "worker.commands.completion:completion", "Print the completion script of a shell."
-            ),
-        },
-    ),
-)
 
 _EXIT_CODES: Final = "\n".join(f"  {code:>3}  {meaning}" for code, meaning in MEANINGS.items())
 
@@ -112,7 +33,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @click.group(
     PROGRAM,
     cls=LazyGroup,
-    sections=_SECTIONS,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"\b\nExit codes:\n{_EXIT_CODES}",
 )
@@ -156,10 +77,10 @@ def run(args: Sequence[str]) -> int:
     try:
         try:
             instruction = os.environ.get(COMPLETION_VARIABLE)
-            code = _complete(instruction) if instruction else invoke(args, invocation)
+            code = complete(instruction) if instruction else invoke(args, invocation)
             output.flush_streams()
         except (Exception, KeyboardInterrupt) as error:
-            code = _report(error, invocation, as_json=_json_asked(args))
+            code = report(error, invocation, as_json=_json_asked(args))
             output.flush_streams()
     except OSError as error:  # of the streams themselves
         output.abandon_streams()
@@ -184,7 +105,8 @@ def invoke(args: Sequence[str], invocation: Invocation | None = None) -> int:
     return result if isinstance(result, int) else ExitCode.DONE
 
 
-def _complete(instruction: str) -> int:
+def complete(instruction: str) -> int:
+    """Answer a shell that completes a command line, as `instruction` says."""
     from click.shell_completion import shell_complete
 
     return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
@@ -192,66 +114,6 @@ def _complete(instruction: str) -> int:
 
 def _json_asked(args: Sequence[str]) -> bool:
     return "--json" in args[: args.index("--") if "--" in args else len(args)]
-
-
-def _report(error: BaseException, invocation: Invocation, *, as_json: bool) -> int:
-    """Say on stderr, and as JSON on stdout where that was asked for, what went wrong."""
-    if isinstance(error, click.exceptions.Abort):
-        error = KeyboardInterrupt()
-    code = error.exit_code if isinstance(error, click.ClickException) else exit_code_of(error)
-    if code == ExitCode.CLOSED_PIPE:
-        output.abandon_streams()
-        return code
-    try:
-        output.flush_streams()
-    except OSError:
-        # What can't be written stays in the buffer and would fail each line of the report, too.
-        output.abandon_streams()
-    if code == ExitCode.INTERRUPTED:
-        output.complain("")
-        return code
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        output.complain(error.format_message())
-        return code
-    message, hint = _words(error, code, invocation)
-    if as_json and not invocation.answered:
-        facts = {"kind": type(error).__name__, "message": message, "hint": hint or None}
-        output.write_json({"error": {**facts, "exit_code": int(code)}})
-    shown = _usage(error) if isinstance(error, click.UsageError) else ""
-    for line in (*shown.splitlines(), f"{PROGRAM}: {message}", *([f"  {hint}"] if hint else [])):
-        output.complain(output.visible(line))
-    return code
-
-
-def _words(error: BaseException, code: int, invocation: Invocation) -> tuple[str, str]:
-    if isinstance(error, click.ClickException):
-        return redact(error.format_message()), ""
-    message = redact(_said_by(error)) or type(error).__name__
-    if code != ExitCode.BUG:
-        return message, hint_for(error)
-    if invocation.verbosity:
-        import traceback
-
-        output.complain(redact("".join(traceback.format_exception(error))))
-    hint = "This is a bug of ares-worker. Please report it with what -v shows."
-    return f"{type(error).__name__}: {message}", hint
-
-
-def _said_by(error: BaseException) -> str:
-    """What an error says; the system's own without its number."""
-    if not isinstance(error, OSError) or error.strerror is None:
-        return str(error)
-    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
-
-
-def _usage(error: click.UsageError) -> str:
-    """The usage line of the command that was called wrongly, and how to get its help."""
-    if error.ctx is None:
-        return ""
-    said = io.StringIO()
-    error.show(file=said)
-    lines = said.getvalue().splitlines()
-    return "\n".join(line for line in lines if not line.startswith("Error:"))
 
 
 if __name__ == "__main__":

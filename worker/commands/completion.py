@@ -18,8 +18,6 @@ def completion(shell: str) -> int:
       zsh:  echo 'eval "$(ares-worker completion zsh)"' >> ~/.zshrc
       fish: ares-worker completion fish > ~/.config/fish/completions/ares-worker.fish
     """
-    from click.shell_completion import shell_complete
+    from worker.cli import complete
 
-    from worker.cli import COMPLETION_VARIABLE, PROGRAM, cli
-
-    return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, f"{shell}_source")
+    return complete(f"{shell}_source")
