@@ -8,6 +8,7 @@ from typing import Final
 
 from redis.exceptions import OutOfMemoryError
 
+from .consumers import retire_consumers
 from .errors import CorruptionError
 from .failures import error_code
 from .forced import force
@@ -19,6 +20,7 @@ ARCHIVERS: Final = "archivers"
 
 _BLOCK_MARGIN_S: Final = 5.0
 _LOOK: Final = 1_000
+_BEHIND_ALL: Final = "18446744073709551615-0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class FeedGroup:
     """One consumer of one group of a tenant's feed, on a wire of its own."""
 
     def __init__(self, wire: Wire, keys: Keys, group: str, consumer: str) -> None:
-        self._wire, self._feed = wire, keys.feed
+        self._wire, self._keys, self._feed = wire, keys, keys.feed
         self._group, self._consumer = group, consumer
         self._claim_cursor = b"0-0"
         # Under a name that was used before, or after a lost reply, entries may be ours already.
@@ -166,6 +168,26 @@ class FeedGroup:
         if ids:
             (reply,) = await self._wire.exchange([("XACK", self._feed, self._group, *ids)])
             checked(reply)
+
+    async def appear(self) -> None:
+        """Let the group's list of consumers show that this one is alive.
+
+        A read that waits for new entries in vain leaves no trace there before Redis 7.2; one of
+        the entries handed over before does, and there is none behind the last id there can be.
+        """
+        command: Command = (
+            *("XREADGROUP", "GROUP", self._group, self._consumer, "COUNT", 1),
+            *("STREAMS", self._feed, _BEHIND_ALL),
+        )
+        (reply,) = await self._wire.exchange([command])
+        if error_code(reply) != "NOGROUP":
+            checked(reply)
+
+    async def leave(self) -> None:
+        """Take this consumer off the list, unless it still holds entries."""
+        await retire_consumers(
+            self._wire, self._keys, group=self._group, idle_ms=-1, name=self._consumer
+        )
 
     async def close(self) -> None:
         """Close the connection."""

@@ -13,24 +13,6 @@ from .wire import Reply, Wire, checked
 
 _CHUNK: Final = 1_000
 
-# Deleting a consumer deletes its pending entries with it, so the look and the deletion must be
-# one step: a consumer that came back to life in between would lose what it just took on.
-_RETIRE: Final = """
-local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
-if consumers.err then return 0 end
-local retired = 0
-for _, consumer in ipairs(consumers) do
-  local facts = {}
-  for i = 1, #consumer, 2 do facts[consumer[i]] = consumer[i + 1] end
-  if facts.pending == 0 and facts.idle > tonumber(ARGV[2]) then
-    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], facts.name)
-    retired = retired + 1
-  end
-end
-return retired
-"""
-
-
 # A group that has read to the end has read whatever was ever added, but for what somebody else
 # trimmed before. Redis goes on counting that as lag; told the truth, it stops. Where entries were
 # deleted one by one, as `erase` does, nobody can say which of the two it was.
@@ -66,15 +48,6 @@ async def settle_lag(wire: Wire, keys: Keys, *, group: str = ARCHIVERS) -> int:
     forbidden.
     """
     (reply,) = await wire.exchange([("EVAL", _SETTLE, 1, keys.feed, group)])
-    return 0 if isinstance(reply, ResponseError) else int(reply)
-
-
-async def retire_consumers(wire: Wire, keys: Keys, *, idle_ms: int, group: str = ARCHIVERS) -> int:
-    """Remove consumers that hold nothing and have been idle for `idle_ms`; returns how many.
-
-    Where scripts are forbidden or missing it removes none: idle names only look untidy.
-    """
-    (reply,) = await wire.exchange([("EVAL", _RETIRE, 1, keys.feed, group, idle_ms)])
     return 0 if isinstance(reply, ResponseError) else int(reply)
 
 

@@ -20,6 +20,9 @@ from streams.feed import Delivery, FeedEntry, FeedGroup
 from .archived import Archived
 from .archiving import StreamArchiver
 
+APPEAR_S: Final = 5.0
+"""How often a worker shows that it is alive, at least; see `FeedGroup.appear`."""
+
 _LIMIT_CHECK_EVENTS: Final = 1024
 
 
@@ -98,9 +101,16 @@ class Archiver:
             self._held = None
         return facts
 
+    async def appear(self) -> None:
+        """Show that this worker is alive, though it may have nothing to do."""
+        await self._group.appear()
+
     async def close(self) -> None:
-        """Close the connection."""
-        await self._group.close()
+        """Leave the group, unless something is still in hand, and close the connection."""
+        try:
+            await self._group.leave()
+        finally:
+            await self._group.close()
 
     async def _receive(self, facts: ArchiverFacts, *, block: bool) -> Delivery:
         """New entries; every now and then, and before waiting, those a dead worker left."""
@@ -132,9 +142,10 @@ class Archiver:
             await task
 
     async def _renew_until(self, done: asyncio.Event, ids: list[bytes]) -> None:
+        every_s = min(self._policy.claim_idle_ms / 3000, APPEAR_S)
         while not done.is_set():
             try:
-                async with asyncio.timeout(self._policy.claim_idle_ms / 3000):
+                async with asyncio.timeout(every_s):
                     await done.wait()
             except TimeoutError:
                 # Losing the entries to another worker costs work done twice, nothing else.

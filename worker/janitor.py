@@ -14,9 +14,11 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from streams.consumers import retire_consumers
 from streams.durable.upkeep import note_losses, tend_groups
 from streams.errors import CorruptionError, LeaseLost, StreamCorrupted, TransientError
-from streams.feed_upkeep import retire_consumers, settle_lag, trim_feed
+from streams.feed import ARCHIVERS
+from streams.feed_upkeep import settle_lag, trim_feed
 from streams.keeping import keep_during
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
@@ -150,7 +152,7 @@ class Janitor:
         tidied.feed_lost = await settle_lag(self._wire, self._keys)
         await self._trim_feed(tidied)
         tidied.consumers_retired = await retire_consumers(
-            self._wire, self._keys, idle_ms=self._policy.consumer_idle_ms
+            self._wire, self._keys, group=ARCHIVERS, idle_ms=self._policy.consumer_idle_ms
         )
 
     async def _trim_feed(self, tidied: Tidied) -> None:

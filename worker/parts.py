@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -10,7 +11,7 @@ from typing import Final
 
 from streams.errors import AresError, TransientError
 
-from .archiver import Archiver
+from .archiver import APPEAR_S, Archiver
 from .compactor import Compactor
 from .janitor import Janitor
 from .relief import Relief
@@ -94,6 +95,7 @@ class ArchiverPart:
     def __init__(self, archiver: Archiver, reporter: TenantReporter, due: DueStreams) -> None:
         self._archiver, self._reporter, self._due = archiver, reporter, due
         self._started = self._block = False
+        self._appeared_s = -math.inf
         self.name = f"archiver {reporter.tenant}"
         self.failures: dict[str, AresError] = {}
 
@@ -107,6 +109,9 @@ class ArchiverPart:
         if not self._started:
             await self._archiver.start()
             self._started = True
+        if time.monotonic() - self._appeared_s >= APPEAR_S:
+            await self._archiver.appear()
+            self._appeared_s = time.monotonic()
         facts = await self._archiver.run_once(block=self._block)
         self._reporter.archiver(facts)
         self._due.note(facts.archived.unfolded)
@@ -120,7 +125,7 @@ class ArchiverPart:
         """Nothing to wait for here: the next read blocks until the feed has something."""
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Leave the group and close the connections."""
         await self._archiver.close()
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 
 import pytest
 
+from archive.published import Result
 from archive.record import RoundRecord
-from archive.stream_batch import Result
 from archive.writer import FileArchiveWriter
+from streams.consumers import retire_consumers
 from streams.errors import StoreUnavailable
 from streams.event import Event
-from streams.feed_upkeep import retire_consumers
 from support.waiting import eventually
 from support.workshop import Workshop, drain
 from worker import archiving
@@ -179,11 +179,11 @@ async def test_a_dead_consumer_goes_once_others_have_what_it_held(every_shop: Wo
     await asyncio.sleep(0.01)
     wire = store.wires.dedicated()
 
-    assert await retire_consumers(wire, store.keys, idle_ms=0) == 30
+    assert await retire_consumers(wire, store.keys, group="archivers", idle_ms=0) == 30
     assert await names(shop) == {b"dead"}
     await drain(shop.archiver("alive", claim_idle_ms=0))
     await asyncio.sleep(0.01)
-    assert await retire_consumers(wire, store.keys, idle_ms=0) == 2
+    assert await retire_consumers(wire, store.keys, group="archivers", idle_ms=0) == 2
     assert shop.rounds("s") == [1, 2, 3, 4]
     await wire.close()
 

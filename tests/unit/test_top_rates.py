@@ -76,5 +76,6 @@ def test_a_report_holds_every_fact_and_rates_where_they_are_known():
     assert known["streams"][0] | {"stream": "s", "head": 12, "open": 12} == known["streams"][0]
     assert known["streams"][0]["events_per_s"] == 2.0
     assert known["leases"][0] == {"name": "sequencer", "owner": "pod-a", "left_ms": 9_000}
-    assert known["workers"][1] == {"name": "pod-b", "pending": 3, "idle_ms": 1_100}
+    told = {"name": "pod-b", "pending": 3, "idle_ms": 1_100, "silent": False}
+    assert known["workers"][1] == told
     assert said["redis"]["version"] == "7.0.15"

@@ -76,7 +76,7 @@ def test_a_common_terminal_shows_every_part():
     )
     named = {line.split()[0]: line.split()[1:] for line in screen if line}
     assert named["default"] == ["0", "0s", "held", "14", "0", "0s", "0", "1", "0", "1"]
-    assert named["pod-a"] == ["0", "0.2s", "sequencer"]
+    assert named["pod-a"] == ["up", "0.2s", "0", "sequencer"]
     assert named["session-1"] == ["14", "1234", "34", "7", "1234", "4.0", "KiB", "0", "1s"]
     assert screen[-1] == "q quit  s sort: recent"
 
@@ -180,7 +180,29 @@ def test_a_worker_of_several_tenants_is_one_row():
     screen = drawn(tenant("acme"), tenant("other"))
 
     [line] = [line for line in screen if line.startswith("pod-b")]
-    assert line.split() == ["pod-b", "6", "1.1s", "janitor", "2/2"]
+    assert line.split() == ["pod-b", "up", "1.1s", "6", "janitor", "2/2"]
+
+
+def test_a_worker_that_died_is_told_from_one_that_has_nothing_to_do():
+    idle, dead = WorkerLook("pod-a", 0, 4_900), WorkerLook("pod-b", 3, 45_000)
+
+    screen = drawn(tenant(workers=(idle, dead), leases=()), color=True)
+
+    [line_of_a], [line_of_b] = (
+        [line for line in screen if line.startswith(name)] for name in ("pod-a", "pod-b")
+    )
+    assert line_of_a.split() == ["pod-a", "up", "4.9s", "0"]
+    assert bare(line_of_b).split() == ["pod-b", "silent", "45s", "3"]
+    assert (line_of_a.count(RED), line_of_b.count(RED)) == (0, 2)
+
+
+def test_a_worker_heard_of_by_one_of_its_tenants_lives():
+    looks = (WorkerLook("pod-a", 1, 45_000), WorkerLook("pod-a", 2, 300))
+
+    screen = drawn(*(tenant(f"t{n}", workers=(look,)) for n, look in enumerate(looks)))
+
+    [line] = [line for line in screen if line.startswith("pod-a")]
+    assert line.split()[:4] == ["pod-a", "up", "0.3s", "3"]
 
 
 def test_the_holder_of_a_lease_need_not_read_the_feed():
@@ -188,8 +210,8 @@ def test_the_holder_of_a_lease_need_not_read_the_feed():
 
     screen = drawn(tenant(workers=(), leases=held))
 
-    assert any(line.split() == ["(unnamed)", "-", "-", "sequencer"] for line in screen)
-    assert any(line.split() == ["pod-z", "-", "-", "janitor"] for line in screen)
+    assert any(line.split() == ["(unnamed)", "-", "-", "-", "sequencer"] for line in screen)
+    assert any(line.split() == ["pod-z", "-", "-", "-", "janitor"] for line in screen)
 
 
 def test_an_empty_fleet_is_told_as_one():

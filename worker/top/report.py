@@ -32,7 +32,7 @@ def _tenant(tenant: TenantLook, rates: Rates | None) -> dict[str, Any]:
         "compacted_per_s": rates and rates.compacted,
         "rounds_per_s": rates and rates.rounds,
         "inbox_growth_per_s": rates and rates.inbox,
-        "workers": [asdict(worker) for worker in tenant.workers],
+        "workers": [{**asdict(worker), "silent": worker.is_silent} for worker in tenant.workers],
         "leases": [asdict(lease) for lease in tenant.leases],
         "stream_count": tenant.stream_count,
         "streams": [

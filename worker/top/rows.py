@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from worker import words
 
 from .rates import Rates
-from .sample import Sample, TenantLook
+from .sample import Sample, TenantLook, WorkerLook
 from .table import BAD, ODD, QUIET, Cell, Column
 
 if TYPE_CHECKING:
@@ -32,7 +32,12 @@ TENANTS: Final = (
     Column("STREAMS", 5),
     Column("SUBS", 7),
 )
-WORKERS: Final = (Column("PENDING", 1), Column("IDLE", 0), Column("HOLDS", 0, left=True))
+WORKERS: Final = (
+    Column("STATE", 0, left=True),
+    Column("SEEN", 1),
+    Column("PENDING", 2),
+    Column("HOLDS", 0, left=True),
+)
 STREAMS: Final = (
     Column("EV/S", 1),
     Column("HEAD", 0),
@@ -46,7 +51,6 @@ STREAMS: Final = (
 
 _LATE_S: Final = 10.0
 _VERY_LATE_S: Final = 60.0
-_SILENT_MS: Final = 60_000
 _UNITS: Final = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 
@@ -84,27 +88,29 @@ def _late(seconds: float | None) -> dict[str, Any] | None:
 
 def worker_rows(now: Sample) -> list[list[Cell]]:
     """One row a worker, whatever the number of tenants it works for."""
-    pending: dict[str, int] = {}
-    idle_ms: dict[str, int] = {}
+    pending: Counter[str] = Counter()
+    heard: dict[str, WorkerLook] = {}
     holds: dict[str, Counter[str]] = {}
     for tenant in now.tenants:
         for worker in tenant.workers:
-            pending[worker.name] = pending.get(worker.name, 0) + worker.pending
-            known = idle_ms.get(worker.name, worker.idle_ms)
-            idle_ms[worker.name] = min(known, worker.idle_ms)
+            pending[worker.name] += worker.pending
+            latest = heard.setdefault(worker.name, worker)
+            if worker.idle_ms < latest.idle_ms:
+                heard[worker.name] = worker
         for lease in tenant.leases:
             if lease.owner is not None:
                 holds.setdefault(lease.owner or "(unnamed)", Counter())[lease.name] += 1
     rows = []
-    for name in sorted({*pending, *holds}):
+    for name in sorted({*heard, *holds}):
         # A holder may be no consumer: it has just begun, or didn't say its name.
-        idle = idle_ms.get(name)
-        silent = idle is not None and idle >= _SILENT_MS
+        look = heard.get(name)
+        style = BAD if look is not None and look.is_silent else None
         rows.append(
             [
                 Cell(name),
-                Cell(short(pending.get(name))),
-                Cell(span(None if idle is None else idle / 1000), ODD if silent else None),
+                Cell("-" if look is None else "silent" if look.is_silent else "up", style),
+                Cell(span(None if look is None else look.idle_ms / 1000), style),
+                Cell(short(None if look is None else pending[name])),
                 Cell(_held(holds.get(name, {}), len(now.tenants))),
             ]
         )

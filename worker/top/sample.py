@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ops.metrics_shared import TenantFacts
@@ -22,13 +22,22 @@ class RedisLook:
     calls_per_s: int | None = None
 
 
+SILENT_MS: Final = 30_000
+"""A living worker, busy or not, is heard of every five seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerLook:
-    """A consumer of the feed: entries it has not acknowledged, and when it last read, ms ago."""
+    """A consumer of the feed: entries it has not acknowledged, and when it was last heard of."""
 
     name: str
     pending: int
     idle_ms: int
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it must be dead, frozen or cut off from Redis."""
+        return self.idle_ms >= SILENT_MS
 
 
 @dataclass(frozen=True, slots=True)
