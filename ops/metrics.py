@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector, generate_latest
 
-from .metrics_pipeline import (
-    AppendMetrics,
-    ArchiveMetrics,
-    CompactionMetrics,
-    SegmentMetrics,
-    SequencerMetrics,
-)
+from .metrics_archive import ArchiveMetrics, CompactionMetrics, SegmentMetrics
+from .metrics_intake import AppendMetrics, SequencerMetrics
 from .metrics_process import LeaseMetrics, ProcessMetrics, RedisMetrics
 
 if TYPE_CHECKING:

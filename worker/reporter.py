@@ -9,7 +9,8 @@ from typing import Final, cast
 from archive.failures import FailureReason
 from ops.logs import fields
 from ops.metrics import Metrics
-from ops.metrics_pipeline import CompactionResult, DeadReason, LossReason
+from ops.metrics_archive import CompactionResult
+from ops.metrics_intake import DeadReason, LossReason
 from ops.repeats import CauseLimiter
 from streams.errors import AresError, StreamCorrupted
 
