@@ -22,6 +22,7 @@ from streams.feed_upkeep import settle_lag, trim_feed
 from streams.keeping import keep_during
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
+from streams.pausing import pause
 from streams.tail import StreamFacts, read_facts
 from streams.wire import Reply, Wire, checked
 
@@ -29,7 +30,6 @@ from .archived import Archived
 from .archiving import StreamArchiver
 from .compactor import Compactor
 from .retirement import Retired, Retirement
-from .runner import pause
 
 LEASE: Final = "janitor"
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from streams.errors import AresError, TransientError
+from streams.pausing import pause
 
 from .archiver import APPEAR_S, Archiver
 from .compactor import Compactor
 from .janitor import Janitor
 from .relief import Relief
 from .reporter import TenantReporter
-from .runner import pause
 from .sequencer import Sequencer
 
 _MOST_DUE: Final = 10_000

@@ -11,9 +11,8 @@ from ops.health import Readiness
 from ops.logs import fields
 from ops.metrics import Metrics
 from streams.errors import AresError
+from streams.pausing import pause
 from streams.wire import Wire, checked
-
-from .runner import pause
 
 _log = logging.getLogger("ares.worker")
 

@@ -13,6 +13,7 @@ from ops.logs import fields
 from ops.repeats import CauseLimiter
 from streams.backoff import Backoff
 from streams.errors import AresError, StoreUnavailable
+from streams.pausing import pause
 
 _log = logging.getLogger("ares.worker")
 
@@ -133,12 +134,3 @@ def _cause(part: Part, exc: AresError, kind: str) -> str:
         return f"{part.name} {type(exc).__name__}"
     # Denied is said of a password, which ails all, or of a command, which ails those that use it.
     return f"redis {kind} {exc}" if kind in ("auth", "other") else f"redis {kind}"
-
-
-async def pause(stop: asyncio.Event, seconds: float) -> None:
-    """Wait `seconds`, or until `stop` is set."""
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return

@@ -18,6 +18,7 @@ from streams.commit import Committer
 from streams.errors import LeaseLost, StoreUnavailable
 from streams.keys import Keys
 from streams.lease import Acquired, Lease
+from streams.pausing import pause
 from streams.wire import Wire
 
 from .inbox_commit import InboxCommitter, InboxPolicy, Sequenced
@@ -117,12 +118,9 @@ class Sequencer:
     async def wait(self, stop: asyncio.Event) -> None:
         """Until the inbox may hold something new, the lease may be had, or a while has passed."""
         if not self._lease.held:
-            try:
-                async with asyncio.timeout(self._policy.acquire_every_s):
-                    await stop.wait()
-            except TimeoutError:
-                return
-        if not self._lease.held or stop.is_set():
+            await pause(stop, self._policy.acquire_every_s)
+            return
+        if stop.is_set():
             return
         try:
             block_ms = min(self._policy.block_ms, self._policy.lease_ttl_ms // 3)

@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from streams.errors import TransientError
+from streams.pausing import pause
 from streams.subscription.items import Gap, Reset
 from streams.subscription.lifecycle import Lifecycle
 from streams.subscription.options import SubscriptionOptions
-from streams.subscription.patience import Patience, pause
+from streams.subscription.patience import Patience
 from streams.subscription.roster import Roster
 from streams.subscription.source import Source
 from streams.subscription.wanted import Wanted

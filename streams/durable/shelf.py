@@ -15,8 +15,8 @@ from typing import Final
 
 from streams.backoff import Backoff
 from streams.errors import StoreAccessDenied, TransientError
+from streams.pausing import pause
 from streams.subscription.items import Gap
-from streams.subscription.patience import pause
 
 from .group import Change, GroupState, Taken, Tried
 from .partition import Delivery, Notice, OnItsWay, Partition

@@ -8,6 +8,7 @@ from typing import Final
 
 from streams.backoff import Backoff
 from streams.errors import StoreAccessDenied, TransientError
+from streams.pausing import pause
 
 _log = logging.getLogger("ares.subscription")
 
@@ -33,12 +34,3 @@ class Patience:
     def renew(self) -> None:
         """An attempt succeeded."""
         self._failures = 0
-
-
-async def pause(stop: asyncio.Event, seconds: float) -> None:
-    """Wait `seconds`, or until `stop` is set."""
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return

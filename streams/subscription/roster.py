@@ -7,9 +7,9 @@ import contextlib
 from typing import Protocol
 
 from streams.errors import AresError, UsageError
+from streams.pausing import pause
 
 from .options import SubscriptionLimit, SubscriptionOptions
-from .patience import pause
 
 
 class Counted(Protocol):
