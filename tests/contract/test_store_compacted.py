@@ -126,12 +126,12 @@ def covered(read: list[Event]) -> list[int]:
 async def test_a_compaction_between_the_steps_of_a_read_shows_no_hole_and_no_overlap(
     backend, store, direction, monkeypatch
 ):
-    monkeypatch.setitem(StreamReader.__init__.__kwdefaults__, "page", 50)
+    monkeypatch.setitem(StreamReader.__init__.__kwdefaults__, "page", 10)
     await store.append("s", events(120))
     other = await backend.open()
 
     async def compact() -> None:
-        for through in range(6, 120, 6):
+        for through in range(12, 120, 12):
             await backend.compact("s", through)
 
     compaction = asyncio.create_task(compact())
