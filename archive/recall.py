@@ -12,7 +12,7 @@ from .layout import index_name
 from .places import ArchivedRound, Place, Problem, Report, StreamFolder, problem
 from .recall_guard import matches_in_time
 from .recall_query import NO_FILTERS, Filters, Query
-from .recall_scan import scan
+from .recall_scan import Scan
 from .survey import Survey
 from .volume import Volume
 
@@ -24,7 +24,8 @@ class Recall:
     """Searches the archive at `directory`, of `tenants` only where some are given.
 
     `cache` is a folder of this reader's own for an index, made and refreshed as needed; None
-    searches the files. Where the index can't be used, the files are searched too.
+    searches the files. Where the index can't be used, the files are searched too: in up to
+    `processes` processes, where this one may be forked.
     """
 
     def __init__(
@@ -34,9 +35,11 @@ class Recall:
         tenants: Sequence[str] = (),
         cache: Path | None = None,
         disk: Disk | None = None,
+        processes: int = 1,
     ) -> None:
         self._survey = Survey(Volume(directory, disk=disk), tenants)
         self._tenants = tuple(tenants)
+        self._processes = processes
         self._index = None if cache is None else cache / index_name(directory)
 
     def query(
@@ -117,9 +120,10 @@ class Recall:
                 except IndexUnusable as exc:
                     if not (exc.damaged and may_be_made_anew and _drop(self._index)):
                         break
-        for place in scan(
-            self._survey, self._folders(filters, report), query, filters, limit=limit, report=report
-        ):
+        scanned = Scan(self._survey, query, filters).places(
+            self._folders(filters, report), limit=limit, report=report, processes=self._processes
+        )
+        for place in scanned:
             if place.round not in proposed.get(place.folder.parts, ()):
                 yield place
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from .failures import InvalidQuery
-from .places import ArchivedRound, is_text
+from .places import ArchivedRound, Place, is_text
 from .publication import UNKNOWN_TIME, end_time
 from .recall_text import fold, folded_text, searched_fields
 from .record import RoundRecord, Verdict
@@ -138,10 +138,10 @@ def failed_checks(verdict: Verdict) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def newest_first(found: ArchivedRound) -> tuple[int, int, str, str]:
-    """Sort key of every list of rounds: by end time, then number, then place."""
-    folder = found.place.folder
-    return (-end_time(found.record), -found.place.round, folder.tenant, "/".join(folder.parts))
+def newest_first(place: Place, ended: int) -> tuple[int, int, str, str]:
+    """Sort key of every list of rounds: by end time (`end_time`), then number, then place."""
+    folder = place.folder
+    return (-ended, -place.round, folder.tenant, "/".join(folder.parts))
 
 
 def microseconds(moment: datetime) -> int:

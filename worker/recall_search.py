@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from archive.places import ArchivedRound, Problem
+from archive.processes import usable_processors
 from archive.reader import FileArchiveReader
 from archive.recall import Recall
 from archive.recall_query import Filters, Query, has_failed, parse_when
@@ -75,7 +76,8 @@ class Search:
         settings = self.invocation.light_settings()
         cache = None if self.asked.get("no_index") else cache_folder()
         tenants = _tenants(self.invocation, settings.tenants)
-        return Recall(settings.archive_dir, tenants=tenants, cache=cache)
+        processes = usable_processors()
+        return Recall(settings.archive_dir, tenants=tenants, cache=cache, processes=processes)
 
     def _filters(self) -> Filters:
         now = utc_now()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from archive import FileArchiveWriter, RoundRecord
 from archive.layout import index_name
+from archive.processes import usable_processors
 from archive.recall import Recall
 from archive.recall_query import Query, parse_query
 from archive.record import Check, FileChange, Verdict
@@ -240,7 +241,7 @@ async def scan_row(archive: Path) -> Row:
 
     def ours() -> float:
         with Stopwatch() as watch:
-            assert len(list(Recall(archive).query(query))) == 1
+            assert len(list(Recall(archive, processes=usable_processors()).query(query))) == 1
         return watch.seconds
 
     def floor() -> float:

@@ -16,7 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from archive import FileArchiveReader, FileArchiveWriter, RoundRecord
 from archive.erase import Eraser
-from archive.places import Problem
+from archive.places import ArchivedRound, Problem
+from archive.publication import end_time
 from archive.recall import Recall
 from archive.recall_query import Filters, Query, matches, newest_first, parse_query
 from archive.record import Check, FileChange, Verdict
@@ -32,6 +33,10 @@ PIECES = [
 texts = st.lists(st.sampled_from(PIECES), max_size=4).map(" ".join) | st.text(max_size=6).filter(
     lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text)
 )
+
+
+def _order(found: ArchivedRound) -> tuple[int, int, str, str]:
+    return newest_first(found.place, end_time(found.record))
 
 
 @st.composite
@@ -144,7 +149,7 @@ class ArchiveAndIndex(RuleBasedStateMachine):
         with_index = ask(Recall(self.archive, cache=self.cache), query)
         assert with_index == ask(Recall(self.archive), query)
         everything = FileArchiveReader(self.archive).rounds()
-        in_full = sorted((r for r in everything if matches(query, r)), key=newest_first)
+        in_full = sorted((r for r in everything if matches(query, r)), key=_order)
         assert with_index[0] == [found.place.path for found in in_full]
 
     @invariant()
@@ -187,5 +192,5 @@ def test_no_file_that_matches_is_passed_over_by_its_bytes(summaries, words):
             (folder / f"round_{number}.json").write_bytes(data)
         everything = list(FileArchiveReader(name).rounds())
         assert len(everything) == len(summaries)
-        expected = sorted((r for r in everything if matches(query, r)), key=newest_first)
+        expected = sorted((r for r in everything if matches(query, r)), key=_order)
         assert ask(Recall(name), query)[0] == [r.place.path for r in expected]

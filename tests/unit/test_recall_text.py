@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archive.recall_scan import ASCII_WHEN_FOLDED
+from archive.recall_bytes import ASCII_WHEN_FOLDED
 from archive.recall_text import fold, match_spans, visible, visible_line
 
 
