@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
-from redis.exceptions import ExecAbortError, NoPermissionError
+from redis.exceptions import ExecAbortError, NoPermissionError, OutOfMemoryError
 
 from .errors import AresError, StoreFull
 from .failures import translate
@@ -85,6 +85,13 @@ async def execute(
     Raises the first error among the replies.
     """
     replies = await wire.exchange([("MULTI",), *commands, ("EXEC",)])
+    return await conclude(wire, reads, commands, replies)
+
+
+async def conclude(
+    wire: Wire, reads: Sequence[Read], commands: Sequence[Command], replies: Sequence[Reply]
+) -> list[Reply] | None:
+    """As `execute`, of a transaction that was sent: `replies` answer MULTI, `commands`, EXEC."""
     if replies[-1] is None:
         return None
     if not isinstance(replies[-1], ExecAbortError):
@@ -94,6 +101,20 @@ async def execute(
         raise failure
     forced = await force(wire, reads, commands)
     return None if forced is None else [checked(reply) for reply in forced]
+
+
+async def insist(wire: Wire, commands: Sequence[Command]) -> list[Reply]:
+    """Run `commands`, each by itself; those that Redis is too full for once more, by script.
+
+    Raises the first error among the replies.
+    """
+    replies = await wire.exchange(commands)
+    refused = [n for n, reply in enumerate(replies) if isinstance(reply, OutOfMemoryError)]
+    if refused:
+        forced = await force(wire, [], [commands[n] for n in refused]) or []
+        for n, reply in zip(refused, forced, strict=True):
+            replies[n] = reply
+    return [checked(reply) for reply in replies]
 
 
 async def force(

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from .errors import LeaseLost, StoreFull
-from .forced import Read, execute, force
+from .errors import LeaseLost
+from .forced import Read, execute, insist
 from .keys import Keys
 from .wire import Command, Reply, Wire, checked
 
@@ -166,12 +166,9 @@ class Lease:
 
     async def _take(self, token: str) -> bool:
         """Whether the lease was free, and is now held under `token`."""
-        taken: Command = ("SET", self._key, token, "PX", self._ttl_ms)
-        (reply,) = await self._wire.exchange([(*taken, "NX")])
-        try:
-            return checked(reply) is not None
-        except StoreFull:
-            return await force(self._wire, [(("GET", self._key), None)], [taken]) is not None
+        taken: Command = ("SET", self._key, token, "NX", "PX", self._ttl_ms)
+        (reply,) = await insist(self._wire, [taken])
+        return reply is not None
 
     def _new_token(self) -> str:
         token = uuid.uuid4().hex

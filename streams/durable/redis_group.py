@@ -3,6 +3,7 @@
 The leases a member holds are watched all the time between two commits: a commit is then one
 packet, MULTI to EXEC, which ends by watching them again and reading their owners. Whoever takes
 over a lapsed lease sets its key, and so voids whatever the late holder still sends.
+At `maxmemory` scripts do the same: a group that stood still would keep the feed from being trimmed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from redis.exceptions import ExecAbortError
+
 from streams.errors import TransientError
 from streams.event import Event
+from streams.forced import Read, conclude, insist
 from streams.keys import Keys
 from streams.subscription.position import ORIGIN, Id, Position
 from streams.wire import Command, Reply, Wire, checked
@@ -84,7 +88,7 @@ class RedisGroup:
                 ("HDEL", self._key, "dropped", "dropped_ms", *stale),
                 ("ZADD", self._keys.groups, now_ms, self._name),
             ]
-            await self._exchange(packet)
+            await insist(self._wire, packet)
         alive = {name for name, ms in seen.items() if ms > now_ms - self._ttl_ms}
         free = [number for number, owner in enumerate(owners) if owner is None]
         return Roll(len(alive | {self._member}), free)
@@ -99,7 +103,7 @@ class RedisGroup:
                 ("SET", self._lease(number), self._member, "NX", "PX", self._ttl_ms)
                 for number in partitions
             ]
-            replies = await self._exchange(take)
+            replies = await insist(self._wire, take)
             got = [n for n, reply in zip(partitions, replies, strict=True) if reply is not None]
             packet: list[Command] = []
             for number in got:
@@ -108,7 +112,7 @@ class RedisGroup:
                     ("HMGET", self._key, *wanted),
                     ("HSET", self._key, f"holder:{number}", self._member),
                 ]
-            found = (await self._exchange(packet))[::2] if packet else []
+            found = (await insist(self._wire, packet))[::2] if packet else []
             self._held |= set(got)
         return {number: self._taken(*raw) for number, raw in zip(got, found, strict=True)}
 
@@ -187,18 +191,16 @@ class RedisGroup:
         executed = len(packet)
         if leases:
             packet += [("WATCH", *leases), ("MGET", *leases)]
-        self._watching = False
+        self._watching, results, mine = False, None, self._member.encode()
         replies = await self._wire.exchange(packet) if packet else []
-        for reply in replies[:executed]:
-            checked(reply)
-        results = replies[executed - 1] if commands else ()
-        for reply in results or ():
-            checked(reply)
+        if commands:
+            reads: list[Read] = [(("GET", lease), mine) for lease in leases]
+            results = await conclude(self._wire, reads, commands, replies[:executed])
         if leases:
-            mine = self._member.encode()
             owners = zip(sorted(self._held), checked(replies[-1]), strict=True)
             self._held = {number for number, owner in owners if owner == mine}
-        self._watching = True
+        # A script that took a transaction's place has touched what the packet's end watches.
+        self._watching = not (commands and isinstance(replies[executed - 1], ExecAbortError))
         return results is not None
 
     def _commands(self, number: int, change: Change) -> list[Command]:

@@ -16,8 +16,11 @@ from streams.event import Event
 from streams.forced import snapshot
 from streams.overview import Overview
 from support.redis_server import REDIS_7, REDIS_62, RedisServer
+from support.subscribers import handle
 from support.verified import verified
+from support.waiting import eventually
 from support.workshop import Workshop, drain, versions
+from worker.janitor import Janitor
 from worker.sequencer import Sequencer, SequencerPolicy
 
 ROOM = 64 << 20
@@ -160,6 +163,26 @@ async def test_a_group_nobody_takes_part_in_holds_the_feed_no_longer(
     assert tidied.groups_dropped == {"gone": "unseen"}
     assert await shop.client.xlen(store.keys.feed) == 1
     assert await shop.client.hlen(store.keys.group_losses("gone")) == 4
+
+
+async def test_a_group_that_keeps_up_lets_the_feed_be_trimmed(server: RedisServer, shop: Workshop):
+    store = shop.store()
+    async with store.subscribe(group="g", start="beginning") as member:
+        for n in range(5):
+            await shop.xadd_rounds(f"s{n}", 1)
+            await shop.sequence()
+        await drain(shop.archiver())
+        fill(server)
+        await handle(member, 15)
+
+        janitor = shop.janitor(feed_keep=0)
+        await eventually(lambda: _trimmed(shop, janitor))
+
+
+async def _trimmed(shop: Workshop, janitor: Janitor) -> bool:
+    """Whether only the entry is left on which readers stand."""
+    await janitor.run_once()
+    return await shop.client.xlen(shop.store().keys.feed) == 1
 
 
 async def test_subscribers_read_on_over_what_was_freed(server: RedisServer, shop: Workshop):
