@@ -16,7 +16,6 @@ from redis.exceptions import ExecAbortError
 
 from .backoff import Backoff
 from .clock import Clock
-from .codec import entry_id
 from .commit_batch import Batch, Outcome, Outcomes, torn_streams
 from .errors import (
     LeaseLost,
@@ -174,7 +173,7 @@ class Committer:
         reads = [guard.read]
         for write in writes:
             head = batch.heads[write.stream]
-            raw = entry_id(*head).encode() if head.version else None
+            raw = head.id.encode() if head.version else None
             length = self._heads.expected_length(write.stream, head)
             reads.append((("GET", self._keys.head(write.stream)), raw))
             reads.append((("XLEN", self._keys.log(write.stream)), length))

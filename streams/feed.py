@@ -59,6 +59,16 @@ def parse_feed_entry(entry_id: bytes, fields: Sequence[bytes]) -> FeedEntry:
         raise CorruptionError(f"feed entry {entry_id!r} is none of ours: {exc!r}") from exc
 
 
+def entries_read(reply: Reply) -> Sequence[Reply]:
+    """Entries in a reply to a read of one stream: a list of pairs in RESP2, a map in RESP3."""
+    if not reply:
+        return ()
+    entries: Sequence[Reply] = (
+        next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
+    )
+    return entries
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """Feed entries taken on, and ids of entries that are gone or unreadable: only to be acked.
@@ -126,7 +136,7 @@ class FeedGroup:
         # UNBLOCKED or NOGROUP: the key or the group was deleted under the reader.
         if error_code(reply) in ("NOGROUP", "UNBLOCKED"):
             return Delivery(recreated=await self.ensure())
-        return _delivery(_entries_read(checked(reply)))
+        return _delivery(entries_read(checked(reply)))
 
     async def claim(self, *, idle_ms: int, count: int) -> Delivery:
         """Take on entries that another consumer left unacknowledged for `idle_ms`."""
@@ -192,16 +202,6 @@ class FeedGroup:
     async def close(self) -> None:
         """Close the connection."""
         await self._wire.close()
-
-
-def _entries_read(reply: Reply) -> Sequence[Reply]:
-    """Entries in a reply to a read of one stream: a list of pairs in RESP2, a map in RESP3."""
-    if not reply:
-        return ()
-    entries: Sequence[Reply] = (
-        next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
-    )
-    return entries
 
 
 def _delivery(raw: Sequence[Reply]) -> Delivery:

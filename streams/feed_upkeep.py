@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from redis.exceptions import ResponseError
 
 from .feed import ARCHIVERS
 from .keys import Keys
-from .wire import Reply, Wire, checked
+from .wire import Reply, Wire, as_map, checked
 
 _CHUNK: Final = 1_000
 
@@ -88,7 +88,7 @@ async def trim_feed(
 async def _group_positions(wire: Wire, keys: Keys) -> list[tuple[bytes, bytes]]:
     """Name and last delivered id of each group of the feed."""
     (reply,) = await wire.exchange([("XINFO", "GROUPS", keys.feed)])
-    groups = [_facts(raw) for raw in checked(reply)]
+    groups = [as_map(raw) for raw in checked(reply)]
     return [(facts[b"name"], facts[b"last-delivered-id"]) for facts in groups]
 
 
@@ -106,8 +106,3 @@ def parse_id(entry_id: bytes) -> tuple[int, int]:
     """Both numbers of an entry id, which sort as Redis sorts it."""
     ms, _, sequence = entry_id.partition(b"-")
     return int(ms), int(sequence or 0)
-
-
-def _facts(raw: Reply) -> dict[bytes, Any]:
-    """Names and values of one XINFO row: a flat list in RESP2, a map in RESP3."""
-    return raw if isinstance(raw, dict) else dict(zip(raw[::2], raw[1::2], strict=True))

@@ -70,6 +70,11 @@ class Head(NamedTuple):
         except ValueError as exc:
             raise MalformedKey("its head key holds no entry id") from exc
 
+    @property
+    def id(self) -> str:
+        """The entry's id, as the head key holds it."""
+        return entry_id(self.version, self.ms)
+
 
 class StreamWrite(NamedTuple):
     """What one commit adds to one stream: versions first..last at `ms`."""

@@ -7,13 +7,12 @@ stream is set aside, by every worker, until nobody has died of it for a day.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from streams.clock import Clock
 from streams.errors import StoreFull, StreamCorrupted
 from streams.keys import Keys
-from streams.wire import Command, Reply, Wire, checked, exec_replies
+from streams.wire import Command, Wire, as_map, checked, exec_replies
 
 _FORGET_S: Final = 86_400
 _LOOK_EVERY_MS: Final = 10_000
@@ -42,7 +41,7 @@ class DeadlyStreams:
         now_ms = self._clock()
         if self._looked_ms is None or not 0 <= now_ms - self._looked_ms < _LOOK_EVERY_MS:
             (found,) = await self._wire.exchange([("HGETALL", self._key)])
-            pairs = _pairs(checked(found))
+            pairs = as_map(checked(found)).items()
             counts = {name.decode(errors="replace"): int(count) for name, count in pairs}
             self._deaths = {name: n for name, n in counts.items() if n >= self._limit}
             self._looked_ms = now_ms
@@ -79,10 +78,3 @@ class DeadlyStreams:
             (reply,) = await self._wire.exchange([("HINCRBY", self._key, self._counted, -1)])
             checked(reply)
             self._counted = None
-
-
-def _pairs(reply: Reply) -> Iterable[tuple[bytes, bytes]]:
-    """Fields and values of a hash: a flat list in RESP2, a map in RESP3."""
-    if isinstance(reply, dict):
-        return reply.items()
-    return zip(reply[::2], reply[1::2], strict=True)

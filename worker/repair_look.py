@@ -13,17 +13,18 @@ from archive.publication import StoredRound
 from archive.survey import Survey
 from archive.verify import LiveStream, comparable_rounds
 from archive.verify_files import check_folder, own_folder
-from streams.codec import decode_entry, entry_ms, entry_version
+from streams.codec import decode_entry
 from streams.errors import MalformedKey, StreamCorrupted
 from streams.failures import error_code
 from streams.forced import Read, snapshot
 from streams.plan import Head
 from streams.redis_store import RedisEventStore
 from streams.state import FIELDS, StreamState, read_command
-from streams.wire import Command, Reply, Wire, as_map, checked
+from streams.wire import Command, Reply, Wire, checked
 
 from .repair_log import RawEntry, sort_log
 from .repair_plan import Evidence, Reach
+from .verify_redis import last_id_of
 
 _MOST_BYTES: Final = 256 << 20
 _PAGE: Final = 200
@@ -78,7 +79,7 @@ async def look_at(store: RedisEventStore, survey: Survey, wire: Wire, stream: st
         head=head,
         state=state,
         entries=entries,
-        last_id=_last_id(info),
+        last_id=last_id_of(info),
         packed=() if isinstance(packed, Exception) else packed,
         reach=await asyncio.to_thread(_reach, store, survey, stream, head, state, entries),
         troubles=troubles,
@@ -130,13 +131,6 @@ async def _entries(wire: Wire, log: bytes, info: Reply, troubles: list[str]) -> 
         if len(page) < _PAGE:
             return entries
         start = b"(" + page[-1].id
-
-
-def _last_id(info: Reply) -> Head | None:
-    if isinstance(info, Exception):
-        return None  # there is no such key, or it is none of streams
-    last = as_map(info)[b"last-generated-id"]
-    return Head(entry_version(last), entry_ms(last))
 
 
 def _reach(

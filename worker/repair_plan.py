@@ -223,7 +223,7 @@ def _found(
         more = f" and {len(repair.foreign) - 5} more" if len(repair.foreign) > 5 else ""
         found.append(f"somebody else's entries are in its log: {some}{more}")
     elif seen.last_id is not None and seen.last_id > repair.head:
-        found.append(f"its log once had an entry {_id(seen.last_id)}, and takes no event below it")
+        found.append(f"its log once had an entry {seen.last_id.id}, and takes no event below it")
     if repair.lost:
         found.append(f"lost before it was archived: {shown(repair.lost)}")
     if repair.folded:
@@ -231,13 +231,9 @@ def _found(
     if seen.reach.mismatch:
         found.append(f"up to version {seen.reach.mismatch} log and archive contradict each other")
     if seen.head is not None and seen.head != repair.head and not repair.lost:
-        found.append(f"its head is {_id(seen.head)}, its newest event {_id(repair.head)}")
+        found.append(f"its head is {seen.head.id}, its newest event {repair.head.id}")
     if seen.state is not None and seen.state != state:
         found.append("its state contradicts its log, its head or the archive")
     elif seen.state is None and state != StreamState() and not seen.troubles:
         found.append("its state is missing")
     return [*found, *summaries.notes]
-
-
-def _id(head: Head) -> str:
-    return f"{head.version}-{head.ms}"

@@ -8,7 +8,6 @@ from typing import Final
 
 from archive.digest import events_digest
 from archive.verify import LiveStream, Span
-from streams.codec import entry_ms, entry_version
 from streams.errors import CorruptionError, StreamCorrupted
 from streams.event import Event
 from streams.forced import snapshot
@@ -17,7 +16,7 @@ from streams.plan import Head
 from streams.state import StreamState, read_command
 from streams.summary import unpack
 from streams.tail import StreamFacts, TailLimits, read_tails
-from streams.wire import Command, Reply, Wire, checked
+from streams.wire import Command, Reply, Wire, as_map, checked
 
 _PAGE: Final = TailLimits(events=500, bytes=8 * 1024 * 1024)
 
@@ -75,14 +74,14 @@ async def read_keys(wire: Wire, keys: Keys, stream: str) -> KeysLook:
         head, state = Head.parse(raw_head), StreamState.parse(values)
     except CorruptionError as exc:
         return KeysLook(None, listed, damage=f"somebody else wrote one of its keys ({exc})")
-    last_id = _last_id(info)
+    last_id = last_id_of(info)
     if raw_head is None and not any((entries, packed, last_id, *values)):
         return KeysLook(None, listed)
     spans, bad_summary = _spans(packed)
     live = LiveStream(stream, head.version, state, entries, spans)
     bad_log = ""
     if last_id is not None and last_id > head:
-        bad_log = f"its log once had an entry {_shown(last_id)}, above its head {_shown(head)}"
+        bad_log = f"its log once had an entry {last_id.id}, above its head {head.id}"
     size = used if isinstance(used, int) else 0
     return KeysLook(live, listed, "", bad_summary, bad_log, size)
 
@@ -143,14 +142,6 @@ def _spans(packed: Sequence[bytes]) -> tuple[tuple[Span, ...] | None, str]:
     return tuple((each.first_version, each.last_version) for each in summaries), ""
 
 
-def _last_id(info: Reply) -> Head | None:
+def last_id_of(info: Reply) -> Head | None:
     """The last id that the log's key remembers; None where there is no such key."""
-    if isinstance(info, Exception):
-        return None
-    facts = info if isinstance(info, dict) else dict(zip(info[::2], info[1::2], strict=True))
-    last = facts[b"last-generated-id"]
-    return Head(entry_version(last), entry_ms(last))
-
-
-def _shown(entry: Head) -> str:
-    return f"{entry.version}-{entry.ms}"
+    return None if isinstance(info, Exception) else Head.parse(as_map(info)[b"last-generated-id"])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streams.errors import CorruptionError
-from streams.feed import parse_feed_entry
+from streams.feed import entries_read, parse_feed_entry
 from streams.feed_upkeep import parse_id
 from streams.keys import Keys
 from streams.plan import COMPACTED, Head
@@ -144,7 +144,7 @@ class RedisFeedReader:
         ]
         timeout_s = block_ms / 1000 + _BLOCK_MARGIN_S
         read, standing = await self._wire.exchange(packet, timeout_s=timeout_s)
-        raw = _entries(checked(read))
+        raw = entries_read(checked(read))
         continuous: bool | None = bool(checked(standing))
         if after == ORIGIN:
             continuous = None if raw else True
@@ -163,14 +163,6 @@ class RedisFeedReader:
     async def close(self) -> None:
         """Close the connection."""
         await self._wire.close()
-
-
-def _entries(reply: Reply) -> Sequence[Reply]:
-    """Entries in a reply to a read of one stream: a list of pairs in RESP2, a map in RESP3."""
-    if not reply:
-        return ()
-    found: Sequence[Reply] = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
-    return found
 
 
 def _page(raw: Sequence[Reply], after: Id, *, continuous: bool | None, full: bool) -> Page:

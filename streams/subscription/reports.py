@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from streams.clock import Clock
 from streams.keys import Keys
-from streams.wire import Command, Reply, Wire, Wires, checked
+from streams.wire import Command, Reply, Wire, Wires, as_map, checked
 
 from .roster import Counted
 
@@ -102,9 +102,7 @@ async def _read(wire: Wire, keys: Keys) -> dict[str, SubscriberReport]:
 
 
 def _pairs(reply: Reply) -> Mapping[str, bytes]:
-    """A hash as a mapping: a flat list in RESP2, a map in RESP3."""
-    found = reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
-    return {field.decode(errors="replace"): value for field, value in found.items()}
+    return {field.decode(errors="replace"): value for field, value in as_map(reply).items()}
 
 
 def _number(raw: bytes | None) -> int:
