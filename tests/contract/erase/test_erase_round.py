@@ -14,6 +14,8 @@ from support.workshop import drain, versions
 from worker.erasing_plan import WITHHELD
 from worker.sealing import SegmentSealer
 
+pytestmark = pytest.mark.usefixtures("without_pauses")
+
 
 async def test_a_round_in_a_summary_is_taken_out_of_what_the_summary_says(past):
     erased = await past.erase("s", 2)

@@ -9,6 +9,8 @@ from streams.errors import StreamNotFound
 from streams.event import Event
 from support.workshop import drain, versions
 
+pytestmark = pytest.mark.usefixtures("without_pauses")
+
 
 async def test_nothing_that_was_said_in_the_stream_is_left_anywhere(past):
     assert len(await past.traces("s-1.", "s-4.", "s-6.", "s-open.", "s-dead.", "s-waiting.")) > 8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from archive.writer import FileArchiveWriter
 from streams.event import Event
 from streams.keys import Keys
@@ -9,6 +11,8 @@ from streams.redis_store import RedisEventStore
 from support.traces import traces
 from support.workshop import drain
 from worker.erasing_tail import blank
+
+pytestmark = pytest.mark.usefixtures("without_pauses")
 
 
 async def test_nothing_that_was_said_anywhere_is_left(past):
