@@ -13,6 +13,13 @@ import redis
 from archive.erase import Eraser
 from streams.keys import Keys
 from support.command_line import CommandLine
+from worker.verifying import Verifier
+
+
+@pytest.fixture(autouse=True)
+def nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are no workers here that a second look would have to wait for."""
+    monkeypatch.setitem(Verifier.__init__.__kwdefaults__, "pause_s", 0.0)
 
 
 @pytest.fixture
