@@ -39,9 +39,9 @@ def quick_rules(**thresholds: float) -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = the("PrometheusRule", values)["spec"]["groups"]
     for group in groups:
         for rule in group["rules"]:
-            rule["expr"] = re.sub(r"\[\d+m\]", "[15s]", rule["expr"])
-            rule["expr"] = re.sub(r"offset \d+m", "offset 15s", rule["expr"])
-            rule["expr"] = re.sub(r"time\(\) - \d+", "time() - 15", rule["expr"])
+            rule["expr"] = re.sub(r"\[\d+m\]", "[6s]", rule["expr"])
+            rule["expr"] = re.sub(r"offset \d+m", "offset 6s", rule["expr"])
+            rule["expr"] = re.sub(r"time\(\) - \d+", "time() - 6", rule["expr"])
             if "for" in rule:
                 rule["for"] = "2s"
     return groups
