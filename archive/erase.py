@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from .disk import Disk, Modes
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, RoundNotFound, UnsafePath
 from .files import Folder
-from .layout import TEMP_PREFIX, round_name, round_numbers, stream_dir
+from .layout import TAKEN_PREFIX, TEMP_PREFIX, round_name, round_numbers, stream_dir
 from .places import Problem, StreamFolder, problem
 from .publication import identity_of
 from .record import RoundIdentity
 from .record_json import StoredRecord, Tombstone, stored_from_bytes, tombstone_to_bytes
+from .rotation import drop_taken
 from .survey import Survey
 from .volume import Volume
 
@@ -93,8 +94,12 @@ class Eraser:
                     for number in round_numbers(names):
                         self._round(folder, place, owner, number, wanted, done)
                     for name in names:
-                        if name.startswith(TEMP_PREFIX) or name.endswith(".json.tmp"):
+                        if _is_leftover(name):
                             done.leftovers_removed += folder.remove(name)
+                    # What rotation took away meanwhile is none of the rounds above.
+                    for name in folder.names():
+                        if name.startswith(TAKEN_PREFIX):
+                            done.leftovers_removed += drop_taken(folder, name)
                 finally:
                     folder.sync()
         except (ArchiveFailure, UnsafePath) as exc:
@@ -132,6 +137,11 @@ class Eraser:
         except (ArchiveFailure, UnsafePath) as exc:
             # The round is what is pending, not the temporary file that could not be made.
             done.pending.append(replace(problem(exc), path=f"{folder.path}/{name}"))
+
+
+def _is_leftover(name: str) -> bool:
+    mine = name.startswith(TEMP_PREFIX) and not name.startswith(TAKEN_PREFIX)
+    return mine or name.endswith(".json.tmp")
 
 
 def _read(folder: Folder, name: str) -> bytes | None:

@@ -12,6 +12,9 @@ from .errors import InvalidRound
 TEMP_PREFIX: Final = ".tmp-"
 """Start of the name of a file that is not published yet, or never will be."""
 
+TAKEN_PREFIX: Final = f"{TEMP_PREFIX}old-"
+"""Start of the name of a round on its way out of the archive, by rotation."""
+
 _MARK_PREFIX: Final = ".look-"
 _PLAIN: Final = re.compile(r"[a-z0-9_-]{1,100}")
 _UNREADABLE: Final = re.compile(r"[^a-z0-9_-]+")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections import OrderedDict
 from threading import Lock
 from typing import Final
 
-from .failures import RecordDamaged
-from .files import Folder
-from .layout import round_name
+from .failures import ArchiveFailure, RecordDamaged
+from .files import Folder, Staged
+from .layout import TAKEN_PREFIX, round_name
 from .publication import Aged, plan_rotation
-from .record_json import check_bytes
+from .record_json import Tombstone, check_bytes, stored_from_bytes
 from .stored_rounds import read_stored_rounds
 
 _REMEMBERED_FOLDERS: Final = 256
@@ -39,8 +41,8 @@ class Rotation:
         known = self._facts(folder, numbers)
         removed = 0
         for number in plan_rotation(known.values(), self._max_rounds):
-            if self._is_record(folder, number):
-                removed += folder.remove(round_name(number))
+            if self._is_record(folder, number) and (taken := _take(folder, number)):
+                removed += drop_taken(folder, taken)
             known.pop(number)
         self._remember(folder.path, known)
         return removed
@@ -66,3 +68,43 @@ class Rotation:
             self._remembered[path] = known
             if len(self._remembered) > _REMEMBERED_FOLDERS:
                 self._remembered.popitem(last=False)
+
+
+def drop_taken(folder: Folder, name: str) -> bool:
+    """End what `Rotation` began: a round goes, a tombstone gets its own name back.
+
+    Whoever finds such a file may do so. Returns whether it was a round, and is gone now. Raises
+    `ArchiveFailure`.
+    """
+    facts, data = folder.file_facts(name), folder.read(name)
+    if facts is None or data is None:
+        return False  # somebody else was faster
+    try:
+        found = stored_from_bytes(data)
+    except RecordDamaged:
+        found = None  # by the disk: it was whole when it was taken
+    if not isinstance(found, Tombstone):
+        return folder.remove(name)
+    folder.publish(Staged(name, facts), round_name(found.round))
+    folder.sync()
+    return False
+
+
+def _take(folder: Folder, number: int) -> str | None:
+    """Give whatever is round `number` at this moment a name of its own; None where it is gone.
+
+    A look and a removal by name are two steps, and an erasure may come in between: its tombstone
+    would be removed, and with it what keeps the round from being published again.
+    """
+    name, taken = round_name(number), f"{TAKEN_PREFIX}{os.urandom(12).hex()}"
+    facts = folder.file_facts(name)
+    if facts is None:
+        return None
+    try:
+        # The folder's one rename. Where it fails, the round is removed by name, as it is to go.
+        folder.replace(Staged(name, facts), taken)
+    except ArchiveFailure as exc:
+        if exc.errno == errno.ENOENT:
+            return None
+        raise
+    return taken

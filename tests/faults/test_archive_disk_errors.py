@@ -13,6 +13,7 @@ import pytest
 
 from archive import FileArchiveReader, FileArchiveWriter
 from archive.failures import ArchiveFailure, failure_reason
+from archive.layout import TAKEN_PREFIX
 from archive.record_json import record_from_bytes, record_to_bytes
 from streams.errors import AresError
 from support.rounds import a_round
@@ -163,12 +164,15 @@ def test_in_a_batch_a_failing_round_holds_back_those_behind_it_and_no_other_stre
     ]
 
 
-def test_a_rotation_that_fails_leaves_the_round_published_and_is_told(tmp_path):
+@pytest.mark.parametrize(
+    ("operation", "match"), [("unlink", TAKEN_PREFIX), ("rename", "round_"), ("facts", "round_1")]
+)
+def test_a_rotation_that_fails_leaves_the_round_published_and_is_told(tmp_path, operation, match):
     FileArchiveWriter(tmp_path).record_many(WORK)
-    disk = FaultyDisk(failing("unlink", errno.EIO, match="round_"))
+    disk = FaultyDisk(failing(operation, errno.EIO, match=match))
     published = FileArchiveWriter(tmp_path, max_rounds=2, disk=disk).record(a_round(3))
     assert isinstance(published.rotation_failure, ArchiveFailure)
-    assert FileArchiveReader(tmp_path).list("s") == [1, 2, 3]
+    assert FileArchiveReader(tmp_path).list("s")[-2:] == [2, 3]
     FileArchiveWriter(tmp_path, max_rounds=2).record(a_round(4))
     assert FileArchiveReader(tmp_path).list("s") == [3, 4]
 
