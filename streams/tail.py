@@ -157,6 +157,14 @@ async def read_tails(
     return [tail for stream, tail in tails.items() if stream not in failures], failures
 
 
+async def read_tail(wire: Wire, keys: Keys, span: Span, limits: TailLimits) -> Tail:
+    """The events of one span, up to `limits`; raises what failed."""
+    tails, failures = await read_tails(wire, keys, [span], limits)
+    for failure in failures.values():
+        raise failure
+    return tails[0]
+
+
 def _goes_on(span: Span, tail: Tail, limits: TailLimits) -> bool:
     within = len(tail.events) < limits.events and sum(tail.sizes) < limits.bytes
     return tail.last < span.until and within

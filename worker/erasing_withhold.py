@@ -16,7 +16,7 @@ from archive.record import RoundRecord
 from streams.erasure_log import read_summaries, replace_summaries
 from streams.errors import ConflictError, StreamCorrupted, TooMuchContention
 from streams.summary import EventSummary, pack, rule_based_text, summarize, unpack
-from streams.tail import StreamFacts, Tail, TailLimits, read_facts, read_tails
+from streams.tail import StreamFacts, Tail, TailLimits, read_facts, read_tail
 
 from . import words
 from .erasing_facts import Erased
@@ -114,11 +114,7 @@ async def _fold(reach: Reach, facts: StreamFacts, span: Versions) -> list[EventS
 
 async def read_log(reach: Reach, facts: StreamFacts, after: int, until: int) -> Tail:
     """A page of the log; raises `StreamCorrupted` where it isn't there."""
-    span = facts.span(after, until)
-    tails, failures = await read_tails(reach.wire, reach.keys, [span], _PAGE)
-    for failure in failures.values():
-        raise failure
-    return tails[0]
+    return await read_tail(reach.wire, reach.keys, facts.span(after, until), _PAGE)
 
 
 def _left(others: Sequence[Standing], head: int) -> list[RoundRecord]:

@@ -14,7 +14,7 @@ from streams.keeping import keep_during
 from streams.keys import Keys
 from streams.lease import Lease
 from streams.summary import EventSummary, merge, rule_based_text, summarize
-from streams.tail import StreamFacts, TailLimits, read_tails
+from streams.tail import StreamFacts, TailLimits, read_tail
 from streams.wire import Wire
 
 from .compaction_plan import Window
@@ -58,11 +58,7 @@ class WindowSummaries:
         while after < window.last:
             if lease is not None:
                 await lease.renew()
-            span = facts.span(after, window.last)
-            tails, failures = await read_tails(self._wire, self._keys, [span], _PAGE)
-            for failure in failures.values():
-                raise failure
-            (tail,) = tails
+            tail = await read_tail(self._wire, self._keys, facts.span(after, window.last), _PAGE)
             text, page_failed = await text_of(tail.events, lease)
             page = summarize(tail.events, tail.committed_ms[-1], text)
             summary = page if summary is None else merge(summary, page)
