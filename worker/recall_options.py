@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import click
 
-_ACTIONS: Final = ("plan", "implement", "fix", "review")
-_OUTCOMES: Final = ("completed", "failed", "unfinished")
+from archive.record import ACTIONS, OUTCOMES
 
 
 def filter_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -22,8 +20,8 @@ def filter_options(command: Callable[..., int]) -> Callable[..., int]:
                 multiple=True,
                 help="Only this stream; may be repeated.",
             ),
-            click.option("--action", type=click.Choice(_ACTIONS), help="What the round was for."),
-            click.option("--outcome", type=click.Choice(_OUTCOMES), help="How it ended."),
+            click.option("--action", type=click.Choice(ACTIONS), help="What the round was for."),
+            click.option("--outcome", type=click.Choice(OUTCOMES), help="How it ended."),
             click.option("--failed", is_flag=True, help="Failed rounds, or with a failed check."),
             click.option("--file", metavar="PATH", help="Changed this file: a part, or * and ?."),
             click.option("--ref", metavar="REF", help="Names this commit, issue, URL…"),

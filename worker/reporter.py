@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final, cast
 
-from archive.failures import FailureReason
+from archive.failures import FAILURE_REASONS, FailureReason
 from ops.logs import fields
 from ops.metrics import Metrics
 from ops.metrics_archive import CompactionResult
@@ -25,7 +25,6 @@ from .sequencer import LEASE
 _log = logging.getLogger("ares.worker")
 
 _SHORT: Final = "Redis is short of memory: what is archived leaves it"
-_REASONS: Final = ("no_space", "permission", "read_only", "stale_handle", "conflict", "io")
 
 
 class TenantReporter:
@@ -152,7 +151,8 @@ class TenantReporter:
 
     def _not_archived(self, stream: str, failure: AresError) -> None:
         reason = getattr(failure, "reason", None)
-        self.metrics.archive.failed(cast(FailureReason, reason) if reason in _REASONS else "io")
+        known = reason in FAILURE_REASONS
+        self.metrics.archive.failed(cast(FailureReason, reason) if known else "io")
         if isinstance(failure, StreamCorrupted):
             self._quarantined(stream, failure.reason)
         elif isinstance(failure, UnbuildableRound):

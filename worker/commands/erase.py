@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
+from archive.places import is_text
 from worker import output, words
 from worker.cli_classes import AresCommand, json_option
 from worker.exit_codes import ExitCode
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from worker.erasing_facts import Erased
     from worker.erasing_reach import Reach
     from worker.settings.load import Settings
-
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @click.command("erase", cls=AresCommand)
@@ -93,7 +91,7 @@ class _What:
         if stream is None and not invocation.tenants:
             # A setting or default is no request to erase a tenant.
             raise click.UsageError("Say what to erase: --stream S, or --tenant T for all of it.")
-        if stream is not None and _SURROGATE.search(stream):
+        if stream is not None and not is_text(stream):
             raise click.UsageError("The stream's name is no UTF-8 text.")
         self.tenant = ""
         self._stream, self._number = stream, number

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from streams.embedded_server import OLDEST_REDIS
 from worker.relief_plan import SHORT_SHARE
 from worker.settings.types import format_size
 
@@ -12,7 +13,6 @@ from .findings import Finding, fail, gib, ok, skip, warn
 
 Info = Mapping[str, str]
 
-OLDEST: Final = (6, 2)
 _NEARLY: Final = 0.9
 
 
@@ -37,7 +37,7 @@ def version(info: Info) -> Finding:
     """Old servers lack commands that exactly-once needs."""
     found = info.get("redis_version", "0")
     parts = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
-    if parts < OLDEST:
+    if parts < OLDEST_REDIS:
         return fail("redis.version", f"Redis {found}", "upgrade to 6.2 or newer")
     return ok("redis.version", f"Redis {found}")
 
