@@ -19,7 +19,7 @@ from streams.event import Event
 from streams.forced import Read, conclude, insist
 from streams.keys import Keys
 from streams.subscription.position import ORIGIN, Id, Position
-from streams.wire import Command, Reply, Wire, checked
+from streams.wire import Command, Reply, Wire, as_map, checked
 
 from .group import Change, Roll, Taken, Tried
 from .plan import PARTITIONS
@@ -72,7 +72,7 @@ class RedisGroup:
             leases = map(self._lease, range(PARTITIONS))
             look: list[Command] = [("TIME",), ("HGETALL", self._key), ("MGET", *leases)]
             (seconds, micros), raw, owners = await self._exchange(look)
-            fields = _mapping(raw)
+            fields = as_map(raw)
             if b"created" not in fields:
                 return None
             now_ms = int(seconds) * 1000 + int(micros) // 1000
@@ -151,7 +151,7 @@ class RedisGroup:
         """Stream → first version that was trimmed from the feed before the group had it."""
         async with self._turn:
             (raw,) = await self._exchange([("HGETALL", self._keys.group_losses(self._name))])
-        return {name.decode(): int(value) for name, value in _mapping(raw).items()}
+        return {name.decode(): int(value) for name, value in as_map(raw).items()}
 
     async def floor(self) -> Id:
         """The feed entry up to which all partitions are done."""
@@ -236,8 +236,3 @@ class RedisGroup:
     async def _exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Outside a transaction. What is watched stays so: none of these touches a lease."""
         return [checked(reply) for reply in await self._wire.exchange(commands)]
-
-
-def _mapping(raw: Reply) -> Mapping[bytes, bytes]:
-    """A hash as a mapping: a flat list in RESP2, a map in RESP3."""
-    return raw if isinstance(raw, dict) else dict(zip(raw[::2], raw[1::2], strict=True))
