@@ -160,11 +160,12 @@ class CompactionPart:
 
     async def rest(self, stop: asyncio.Event) -> None:
         """Until a stream is due."""
+        waits = [asyncio.create_task(event.wait()) for event in (stop, self._due.added)]
         try:
-            async with asyncio.timeout(1.0):
-                await self._due.added.wait()
-        except TimeoutError:
-            return
+            await asyncio.wait(waits, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def close(self) -> None:
         """Close the connection."""
