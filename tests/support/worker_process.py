@@ -18,6 +18,8 @@ from .redis_server import die_with_parent, free_port
 from .waiting import eventually_sync
 
 PROGRAM = (sys.executable, "-P", "-m", "worker.cli")
+ENDS_SOON = {"ARES_REDIS_BLOCK_MS": "200"}
+"""A worker that is told to stop waits for its reads to come back, for 2 s by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Installation:
             **inherited,
             "ARES_REDIS_URL": self.redis_url,
             "ARES_ARCHIVE_DIR": str(self.archive),
+            **ENDS_SOON,
             **self.settings,
         }
 
