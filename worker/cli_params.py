@@ -1,4 +1,4 @@
-"""Types of command-line values: moments, versions, documents from an argument, file or pipe."""
+"""Values of the command line: moments, versions, documents and lines from a file or pipe."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ from streams.store import NO_STREAM, ExpectedVersion
 
 _AGO: Final = re.compile(r"(\d{1,9})\s*(s|m|h|d|w)")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+lines_files = click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+)
+"""Files of JSON lines; `-` is standard input."""
 
 
 class Moment(click.ParamType[datetime]):

@@ -11,6 +11,7 @@ import click
 
 from worker import output, words
 from worker.cli_classes import AresCommand, json_option
+from worker.cli_params import lines_files
 from worker.exit_codes import ExitCode
 from worker.invocation import Invocation, pass_invocation
 
@@ -22,13 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import", cls=AresCommand)
-@click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE...",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-)
+@lines_files
 @click.option("--strict", is_flag=True, help="Send nothing at all when a line is bad.")
 @json_option("one object")
 @pass_invocation

@@ -9,6 +9,7 @@ import click
 
 from worker import output
 from worker.cli_classes import AresCommand
+from worker.cli_params import lines_files
 from worker.exit_codes import ExitCode
 from worker.invocation import Invocation, pass_invocation
 
@@ -17,13 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("record", cls=AresCommand)
-@click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE...",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-)
+@lines_files
 @click.option(
     "--output",
     "-o",
@@ -48,11 +43,10 @@ def record(
       ares-worker record sessions/*.jsonl -o /tmp/archive
     """
     from archive.record_json import record_to_dict
+    from worker.importing import ImportFile
     from worker.recording import build_records, write_records
 
     with ExitStack() as stack:
-        from worker.importing import ImportFile
-
         opened = [stack.enter_context(ImportFile(name)) for name in files]
         tenant = invocation.tenants[0] if invocation.tenants else "default"
         report = build_records(opened, tenant=tenant, screen=not no_screen, on_bad=_complain)
