@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
 
+_T = TypeVar("_T")
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Non-blocking: a pipe standing where a round should be must not hang its reader.
@@ -210,11 +212,10 @@ class OsDisk:
         os.unlink(name, dir_fd=at)
 
     def names(self, handle: int) -> list[str]:
-        return os.listdir(handle)
+        return _listed(handle, os.listdir)
 
     def kinds(self, handle: int) -> dict[str, str]:
-        with os.scandir(handle) as entries:
-            return {entry.name: _entry_kind(entry) for entry in entries}
+        return _listed(handle, _kinds)
 
     def facts(self, name: str, at: int) -> FileFacts:
         return _facts(os.stat(name, dir_fd=at, follow_symlinks=False))
@@ -225,6 +226,20 @@ class OsDisk:
     def space(self, handle: int) -> Space:
         volume = os.fstatvfs(handle)
         return Space(volume.f_bavail * volume.f_frsize, volume.f_blocks * volume.f_frsize)
+
+
+def _listed(folder: int, read: Callable[[int], _T]) -> _T:
+    """By a handle of its own: sshfs lists a folder once for a handle, then calls it empty."""
+    handle = os.open(".", _FOLDER, dir_fd=folder)
+    try:
+        return read(handle)
+    finally:
+        os.close(handle)
+
+
+def _kinds(folder: int) -> dict[str, str]:
+    with os.scandir(folder) as entries:
+        return {entry.name: _entry_kind(entry) for entry in entries}
 
 
 def _entry_kind(entry: os.DirEntry[str]) -> str:

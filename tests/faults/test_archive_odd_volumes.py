@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import stat
 
@@ -143,3 +144,41 @@ def test_a_volume_that_reads_in_small_pieces_reads_whole_rounds(tmp_path):
     FileArchiveWriter(tmp_path).record(a_round(1))
     assert FileArchiveReader(tmp_path, disk=Sparing()).read("s", 1) == a_round(1)
     assert FileArchiveWriter(tmp_path, disk=Sparing()).record(a_round(1)).how == "found"
+
+
+class OneWay(OsDisk):
+    """A volume on which a handle reads its folder once and can't go back, as on sshfs."""
+
+    def names(self, handle: int) -> list[str]:
+        found = super().names(handle)
+        self._to_the_end(handle)
+        return found
+
+    def kinds(self, handle: int) -> dict[str, str]:
+        found = super().kinds(handle)
+        self._to_the_end(handle)
+        return found
+
+    def _to_the_end(self, handle: int) -> None:
+        page = ctypes.create_string_buffer(1 << 16)
+        while ctypes.CDLL(None).getdents64(handle, page, len(page)) > 0:
+            pass
+
+
+def test_a_folder_that_reads_one_way_shows_what_came_since_it_was_listed(tmp_path):
+    disk = OneWay()
+    (tmp_path / "early").touch()
+    folder = disk.open_root(str(tmp_path))
+    try:
+        assert disk.names(folder) == ["early"]
+        (tmp_path / "late").touch()
+        assert sorted(disk.names(folder)) == ["early", "late"]
+        assert disk.kinds(folder) == {"early": "file", "late": "file"}
+    finally:
+        disk.close(folder)
+
+
+def test_a_folder_that_reads_one_way_keeps_its_newest_rounds_and_no_others(tmp_path):
+    writer = FileArchiveWriter(tmp_path, max_rounds=2, disk=OneWay())
+    assert [writer.record(a_round(number)).rotated for number in (1, 2, 3, 4)] == [0, 0, 1, 1]
+    assert FileArchiveReader(tmp_path).list("s") == [3, 4]
