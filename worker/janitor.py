@@ -146,7 +146,6 @@ class Janitor:
     async def _round(self, tidied: Tidied) -> None:
         async for page in self._pages():
             await self._lease.renew()
-            self._progress_s = time.monotonic()
             await self._look_at(page, tidied)
         self._wary = False
         tidied.feed_lost = await settle_lag(self._wire, self._keys)
@@ -189,6 +188,7 @@ class Janitor:
                 return
 
     async def _look_at(self, streams: list[str], tidied: Tidied) -> None:
+        self._progress_s = time.monotonic()
         facts = await read_facts(self._wire, self._keys, streams)
         tidied.streams += len(facts)
         for item in facts:
@@ -200,6 +200,7 @@ class Janitor:
         for stream in tidied.archived.failures.keys() | tidied.archived.left:
             self._open.pop(stream, None)
         for item in facts:
+            self._progress_s = time.monotonic()
             try:
                 await self._tidy(item, tidied)
             except CorruptionError as exc:

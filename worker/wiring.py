@@ -7,9 +7,9 @@ import os
 import socket
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
-from typing import cast
+from typing import Final, cast
 
 from archive.disk import Modes
 from archive.probe import probe as probe_volume
@@ -20,7 +20,7 @@ from ops.redact import Redactor
 from ops.repeats import CauseLimiter
 from streams.backoff import Backoff
 from streams.clock import system_clock
-from streams.connection import open_client
+from streams.connection import ConnectionOptions, open_client
 from streams.redis_store import RedisEventStore
 from streams.wire import Client
 
@@ -51,6 +51,9 @@ from .wiring_tenant import (
     compaction_policy,
 )
 
+_CONNECTIONS_A_TENANT: Final = 12
+_CONNECTIONS_BESIDE: Final = 4
+
 
 @dataclass(frozen=True, slots=True)
 class BuiltWorker:
@@ -68,7 +71,7 @@ def build_worker(settings: Settings) -> BuiltWorker:
 
     Raises `SettingsError` for what only shows now: a secret's file, a summarizer's name.
     """
-    client = open_client(settings.redis.read_url(), settings.redis.connection_options())
+    client = open_client(settings.redis.read_url(), _connection_options(settings))
     metrics = Metrics(version=metadata.version("ares-worker"), revision=revision())
     name = settings.worker.name or _unique_name()
     pipelines = [_pipeline(client, tenant, settings, metrics, name) for tenant in settings.tenants]
@@ -118,6 +121,13 @@ def build_worker(settings: Settings) -> BuiltWorker:
         close=close,
     )
     return BuiltWorker(worker, metrics, readiness, heartbeat, Redactor(settings.redis.secrets()))
+
+
+def _connection_options(settings: Settings) -> ConnectionOptions:
+    """Enough connections for every tenant at once: a part without one could only wait."""
+    options = settings.redis.connection_options()
+    needed = _CONNECTIONS_A_TENANT * len(settings.tenants) + _CONNECTIONS_BESIDE
+    return replace(options, max_connections=max(options.max_connections, needed))
 
 
 def _pipeline(

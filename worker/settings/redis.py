@@ -96,7 +96,10 @@ class RedisSettings(Section):
         description="How long a blocking read waits, ms. At least 1,000 below the socket timeout.",
     )
     max_connections: Count = Field(
-        default=64, ge=8, le=10_000, description="Most connections of one process."
+        default=64,
+        ge=8,
+        le=10_000,
+        description="Most connections of one process; a worker may have 12 a tenant in any case.",
     )
 
     def connection_options(self) -> ConnectionOptions:
