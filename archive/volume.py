@@ -12,9 +12,10 @@ from typing import Final
 
 from streams.errors import UsageError
 
-from .disk import Disk, Modes, OsDisk
+from .disk import Disk, Modes
 from .failures import ArchiveFailure, ArchiveMissing, UnsafePath
 from .files import Folder
+from .os_disk import OsDisk
 
 Opened = Folder | ArchiveFailure | UnsafePath
 

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from archive.disk import FileFacts, OsDisk, Space
+from archive.disk import FileFacts, Space
+from archive.os_disk import OsDisk
 
 ROOT = "/archive"
 

@@ -54,4 +54,4 @@ def test_nothing_but_the_disk_asks_the_system_for_archive_files():
         for owner, method in calls(module)
         if (owner == "os" and method in OS_CALLS) or (owner not in DISKS and method in PATH_CALLS)
     }
-    assert callers == {"disk", "index"}
+    assert callers == {"os_disk", "index"}
