@@ -39,9 +39,8 @@ async def keep_during(
                 await _renew(lease, cancels)
         return task.result()
     finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task})
+        task.cancel()  # nothing to it where it is done
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _renew(lease: Lease, cancels: bool) -> None:

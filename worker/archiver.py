@@ -124,7 +124,8 @@ class Archiver:
         if not delivery.ids:
             self._reads_to_claim -= 1
             recreated = delivery.recreated
-            block_ms = self._policy.block_ms if block else None
+            # A longer wait would make a living worker look dead.
+            block_ms = min(self._policy.block_ms, int(APPEAR_S * 1000)) if block else None
             delivery = await self._group.read(count=self._policy.batch, block_ms=block_ms)
             facts.recreated = recreated or delivery.recreated
             facts.direct_events = sum(entry.events for entry in delivery.entries if entry.direct)

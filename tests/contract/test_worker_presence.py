@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from streams.feed import ARCHIVERS, FeedGroup
 from support.waiting import eventually
 from support.workshop import Workshop, drain
+from worker import archiver
 
 pytestmark = pytest.mark.parametrize("workshop", ["redis-7", "redis-6.2", "cluster"], indirect=True)
 
@@ -56,6 +59,19 @@ async def test_showing_up_touches_nothing_that_is_in_hand(workshop: Workshop):
     assert [since >= 50 for since, _ in await pending(workshop)] == [True] * len(taken.entries)
     assert {times for _, times in await pending(workshop)} == {1}
     await group.close()
+
+
+async def test_no_wait_for_the_feed_is_so_long_that_a_living_worker_looks_dead(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(archiver, "APPEAR_S", 0.05)
+    waiting = workshop.archiver(block_ms=60_000)
+    await waiting.start()
+
+    async with asyncio.timeout(10):
+        facts = await waiting.run_once(block=True)
+
+    assert facts.entries == 0
 
 
 async def test_where_the_group_is_gone_nothing_is_shown_and_nothing_fails(workshop: Workshop):
