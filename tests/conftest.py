@@ -16,6 +16,7 @@ import pytest
 import redis.asyncio
 from hypothesis import HealthCheck, settings
 
+from support.loaded_program import LoadedProgram
 from support.redis_server import REDIS_7, REDIS_62, RedisServer, find_servers, serve_all_slots
 from support.worker_process import Installation
 
@@ -123,11 +124,21 @@ def cluster(servers: Servers) -> RedisServer:
     return servers.cluster()
 
 
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[LoadedProgram]:
+    """`ares-worker`, loaded once for all commands that are called to their end."""
+    program = LoadedProgram()
+    yield program
+    program.close()
+
+
 Install = Callable[..., Installation]
 
 
 @pytest.fixture
-def install(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Install]:
+def install(
+    tmp_path: Path, request: pytest.FixtureRequest, loaded: LoadedProgram
+) -> Iterator[Install]:
     """`install(server.url, **settings)`: an archive of its own beside a Redis, for processes.
 
     After the test `ares-worker verify` must agree with all of them, unless it is marked `damage`.
@@ -137,7 +148,7 @@ def install(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Install]
     def new(redis_url: str, **settings: str) -> Installation:
         folder = tmp_path / f"installation-{len(made)}"
         folder.mkdir()
-        made.append(Installation(redis_url, folder / "rounds", settings))
+        made.append(Installation(redis_url, folder / "rounds", settings, loaded))
         return made[-1]
 
     yield new

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import redis as redis_py
@@ -164,9 +165,7 @@ def rounds_of(here: Installation, streams: set[str]) -> list[str]:
 def test_unfinished_rounds_cannot_be_freed_and_readiness_says_it(
     own: RedisServer, here: Installation
 ):
-    here = Installation(
-        here.redis_url, here.archive, {**here.settings, "ARES_SEQUENCER_OVERDRAFT": "64KiB"}
-    )
+    here = replace(here, settings={**here.settings, "ARES_SEQUENCER_OVERDRAFT": "64KiB"})
     with own.admin() as admin:
         fill(admin, ends=False)
         with here.worker() as worker:

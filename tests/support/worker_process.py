@@ -1,4 +1,4 @@
-"""`ares-worker` as a user starts it: processes of their own, to drain, freeze and kill."""
+"""`ares-worker` in processes of its own: commands to call, workers to drain, freeze and kill."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from .loaded_program import Forked, LoadedProgram
 from .redis_server import die_with_parent, free_port
 from .waiting import eventually_sync
 
@@ -24,11 +25,15 @@ ENDS_SOON = {"ARES_REDIS_BLOCK_MS": "200"}
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """One Redis and one archive, and the settings beside them, for whatever works on both."""
+    """One Redis and one archive, and the settings beside them, for whatever works on both.
+
+    With `loaded` its processes are forks of a program loaded before, else started each.
+    """
 
     redis_url: str
     archive: Path
     settings: Mapping[str, str] = field(default_factory=dict)
+    loaded: LoadedProgram | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -42,16 +47,25 @@ class Installation:
             **self.settings,
         }
 
+    @property
+    def program(self) -> LoadedProgram | None:
+        """The loaded program to fork from; None where a start must read settings of Python's."""
+        started = any(name.startswith("PYTHON") for name in self.settings)
+        return None if started else self.loaded
+
     def call(self, *args: str, code: int = 0, timeout_s: float = 120) -> str:
         """Run a command to its end and return its stdout; it must exit with `code`."""
-        done = subprocess.run(
-            [*PROGRAM, *args],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout_s,
-        )
+        if self.program is not None:
+            done = self.program.run(args, self.environment, timeout_s)
+        else:
+            done = subprocess.run(
+                [*PROGRAM, *args],
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=timeout_s,
+            )
         assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
 
@@ -79,14 +93,21 @@ class WorkerProcess:
         self.port = free_port()
 
     def __enter__(self) -> Self:
-        self._log = (self._installation.archive.parent / f"worker-{self.port}.log").open("w+")
-        self.process = subprocess.Popen(
-            [*PROGRAM, "run", "--metrics-port", str(self.port), *self._args],
-            env=self._installation.environment,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            preexec_fn=die_with_parent,  # noqa: PLW1509  # async-signal-safe: one prctl
-        )
+        here = self._installation
+        self._log = (here.archive.parent / f"worker-{self.port}.log").open("w+")
+        command = ("run", "--metrics-port", str(self.port), *self._args)
+        self.process: subprocess.Popen[bytes] | Forked
+        if here.program is not None:
+            log = Path(self._log.name)
+            self.process = here.program.start(command, here.environment, log, log)
+        else:
+            self.process = subprocess.Popen(
+                [*PROGRAM, *command],
+                env=here.environment,
+                stdout=self._log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=die_with_parent,  # noqa: PLW1509  # async-signal-safe: one prctl
+            )
         return self
 
     def __exit__(self, kind: object, *exc: object) -> None:
