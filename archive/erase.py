@@ -79,9 +79,11 @@ class Eraser:
         done = Erasure()
         survey = Survey(self._volume, [tenant])
         for folder in survey.folders_of(stream, done.pending.append):
-            own = folder.parts[1:] == (stream_dir(stream),)
-            owner = stream if own else survey.stream_in(folder) or folder.name
-            self._folder(folder, owner, wanted, done)
+            if folder.parts[1:] == (stream_dir(stream),):
+                # Its own: a record there that names no stream, edited by hand, is this stream's.
+                self._folder(replace(folder, name=stream), stream, wanted, done)
+            else:
+                self._folder(folder, survey.stream_in(folder) or folder.name, wanted, done)
         return done
 
     def _folder(self, place: StreamFolder, owner: str, wanted: _Wanted, done: Erasure) -> None:
@@ -123,7 +125,8 @@ class Eraser:
             if isinstance(found, StoredRecord):
                 record = found.record
                 stream = place.stream_of(record)
-                tombstone = Tombstone(number, identity_of(record), record.tenant_id, record.epoch)
+                identity = replace(identity_of(record), stream_id=stream)
+                tombstone = Tombstone(number, identity, record.tenant_id, record.epoch)
             elif found is None:
                 # Damaged: whose it was is told by the folder, its identity by nothing.
                 stream = owner

@@ -11,7 +11,7 @@ import pytest
 
 from archive import FileArchiveReader, FileArchiveWriter, RoundErased, RoundNotFound, RoundRecord
 from archive.erase import Eraser
-from archive.layout import TEMP_PREFIX
+from archive.layout import TEMP_PREFIX, stream_dir
 from archive.record_json import record_to_bytes
 from support.simulated_disk import FaultyDisk
 
@@ -113,6 +113,19 @@ def test_a_stream_of_which_only_damaged_files_are_left_is_erased(archive):
     assert Eraser(archive).stream("default", "Other/Stream").erased == 2
     assert b"Other/Stream" in (folder / "round_1.json").read_bytes()
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("stream", ["s", "Other/Stream"])
+def test_a_round_edited_by_hand_to_name_no_stream_is_erased_with_its_folders(archive, stream):
+    path = archive / "default" / stream_dir(stream) / "round_2.json"
+    path.write_bytes(
+        path.read_bytes().replace(f'"stream_id": "{stream}"'.encode(), b'"stream_id": ""')
+    )
+
+    assert Eraser(archive).round("default", stream, 2).erased == 1
+    assert Eraser(archive).round("default", stream, 2).already_erased == 1
+    assert json.loads(path.read_bytes())["stream_id"] == stream
+    assert Eraser(archive).stream("default", stream).erased == 2
 
 
 def test_doing_it_again_changes_nothing_and_says_so(archive):
