@@ -54,22 +54,24 @@ def run_through(server: RedisServer, here: Installation, restarts: int) -> None:
     here.call("verify")
 
 
-def test_what_redis_acknowledged_is_in_one_log_and_one_file(start_server, tmp_path):
+def test_what_redis_acknowledged_is_in_one_log_and_one_file(start_server, tmp_path, loaded):
     server = start_server(aof="always")
-    run_through(server, Installation(server.url, tmp_path / "rounds", SETTINGS), restarts=2)
+    run_through(server, Installation(server.url, tmp_path / "rounds", SETTINGS, loaded), restarts=2)
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("version", [REDIS_7, REDIS_62])
-def test_many_restarts_change_nothing_about_that(start_server, tmp_path, version: str):
+def test_many_restarts_change_nothing_about_that(start_server, tmp_path, loaded, version: str):
     server = start_server(version, aof="always")
-    run_through(server, Installation(server.url, tmp_path / "rounds", SETTINGS), restarts=12)
+    run_through(
+        server, Installation(server.url, tmp_path / "rounds", SETTINGS, loaded), restarts=12
+    )
 
 
 @pytest.mark.chaos
-def test_workers_killed_between_the_restarts_change_nothing_either(start_server, tmp_path):
+def test_workers_killed_between_the_restarts_change_nothing_either(start_server, tmp_path, loaded):
     server = start_server(aof="always")
-    here = Installation(server.url, tmp_path / "rounds", SETTINGS)
+    here = Installation(server.url, tmp_path / "rounds", SETTINGS, loaded)
     with Producers(server, 4) as producers:
         for turn in range(8):
             with here.worker() as worker, here.worker() as other:

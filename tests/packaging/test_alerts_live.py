@@ -21,6 +21,7 @@ import pytest
 
 from streams import RedisEventStore, StoreOptions, SubscriptionOptions
 from support.chart import needed, the
+from support.loaded_program import LoadedProgram
 from support.prometheus import Prometheus
 from support.redis_server import RedisServer, die_with_parent
 from support.waiting import eventually_sync
@@ -74,9 +75,9 @@ def becomes(prometheus: Prometheus, alert: str, state: str, within_s: float = 40
 
 
 def test_killed_workers_are_told_and_their_return_clears_it(
-    server: RedisServer, tmp_path: Path
+    server: RedisServer, tmp_path: Path, loaded: LoadedProgram
 ) -> None:
-    installation = Installation(server.url, tmp_path / "rounds")
+    installation = Installation(server.url, tmp_path / "rounds", loaded=loaded)
     with ExitStack() as stack:
         workers = [stack.enter_context(installation.worker()) for _ in range(2)]
         targets = {f"pod-{number}": worker.port for number, worker in enumerate(workers)}
@@ -94,9 +95,9 @@ def test_killed_workers_are_told_and_their_return_clears_it(
 
 
 def test_a_stopped_redis_is_told_and_its_return_clears_it(
-    server: RedisServer, tmp_path: Path
+    server: RedisServer, tmp_path: Path, loaded: LoadedProgram
 ) -> None:
-    installation = Installation(server.url, tmp_path / "rounds")
+    installation = Installation(server.url, tmp_path / "rounds", loaded=loaded)
     with ExitStack() as stack:
         worker = stack.enter_context(installation.worker()).wait_ready()
         targets = {"pod-0": worker.port}
@@ -151,10 +152,12 @@ def worker_on_a_small_volume(
         log.close()
 
 
-def test_a_full_volume_is_told_and_room_clears_it(server: RedisServer, tmp_path: Path) -> None:
+def test_a_full_volume_is_told_and_room_clears_it(
+    server: RedisServer, tmp_path: Path, loaded: LoadedProgram
+) -> None:
     if subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no user namespaces here")
-    installation = Installation(server.url, tmp_path / "rounds")
+    installation = Installation(server.url, tmp_path / "rounds", loaded=loaded)
     port = WorkerProcess(installation).port
     with ExitStack() as stack:
         resize = stack.enter_context(worker_on_a_small_volume(installation, port, "64k"))
@@ -218,10 +221,10 @@ def busy_agents(server: RedisServer) -> Iterator[None]:
 
 
 def test_a_sleeping_subscriber_is_told_and_its_end_clears_it(
-    server: RedisServer, tmp_path: Path
+    server: RedisServer, tmp_path: Path, loaded: LoadedProgram
 ) -> None:
     """Its reports, the worker's /metrics, the rule and the alert, from end to end."""
-    installation = Installation(server.url, tmp_path / "rounds")
+    installation = Installation(server.url, tmp_path / "rounds", loaded=loaded)
     with ExitStack() as stack:
         worker = stack.enter_context(installation.worker()).wait_ready()
         prometheus = stack.enter_context(
@@ -243,7 +246,7 @@ def test_a_sleeping_subscriber_is_told_and_its_end_clears_it(
 
 
 def test_a_lagging_compaction_is_told_and_catching_up_clears_it(
-    server: RedisServer, tmp_path: Path
+    server: RedisServer, tmp_path: Path, loaded: LoadedProgram
 ) -> None:
     """The summarizer hangs; then one that doesn't takes over."""
     (tmp_path / "slow_rules.py").write_text(
@@ -265,7 +268,7 @@ def test_a_lagging_compaction_is_told_and_catching_up_clears_it(
         with slow:
             becomes(prometheus, "AresCompactionLagHigh", "firing", within_s=60)
 
-        quick = WorkerProcess(Installation(server.url, tmp_path / "rounds", small))
+        quick = WorkerProcess(Installation(server.url, tmp_path / "rounds", small, loaded))
         quick.port = slow.port
         stack.enter_context(quick)
         becomes(prometheus, "AresCompactionLagHigh", "inactive", within_s=60)

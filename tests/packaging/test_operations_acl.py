@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import redis
 
+from support.loaded_program import LoadedProgram
 from support.redis_server import RedisServer
 from support.worker_process import Installation
 
@@ -51,12 +52,12 @@ def test_a_producer_adds_events_of_its_tenant_and_can_do_nothing_else(users: Red
 
 
 def test_a_worker_does_all_its_work_and_the_doctor_finds_no_right_missing(
-    users: RedisServer, tmp_path: Path
+    users: RedisServer, tmp_path: Path, loaded: LoadedProgram
 ) -> None:
     with as_user(users, "acme-producer") as producer:
         producer.xadd("ares:{acme}:inbox", event())
     url = f"redis://acme-worker:{PASSWORD}@127.0.0.1:{users.port}/0"
-    installation = Installation(url, tmp_path / "rounds", {"ARES_TENANTS": "acme"})
+    installation = Installation(url, tmp_path / "rounds", {"ARES_TENANTS": "acme"}, loaded)
 
     installation.call("run", "--once")
 
