@@ -24,7 +24,14 @@ QUICK = {
 }
 
 
-MAIN = "from worker.cli import main; main()"
+# The program, looking ten times as often at what it needs.
+MAIN = """
+from worker import probe
+from worker.cli import main
+
+probe._EVERY_S = 0.5
+main()
+"""
 # The same, and a call that blocks the event loop for a minute once the file at {path} is there.
 HANGING = """
 import asyncio, pathlib, time
