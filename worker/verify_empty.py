@@ -24,7 +24,8 @@ async def empty_archive(
 ) -> Finding | None:
     """The finding that stands for all rounds of a tenant, where there is none but should be some.
 
-    `sentinel` names a file that only the real volume holds. Raises `StoreUnavailable`.
+    `sentinel` names a file that only the real volume holds. Raises `StoreUnavailable`,
+    `ArchiveFailure`.
     """
     if await asyncio.to_thread(_holds_any, survey):
         return None
