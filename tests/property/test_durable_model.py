@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streams import Event, Gap, MemoryEventStore, Reset, SubscriptionOptions
 from streams.durable.plan import partition_of
 from streams.event import SUMMARY_TYPE
-from support.subscribers import die
+from support.subscribers import die, lapse
 
 STREAMS = ("a", "b", "d", "e")
 assert len({partition_of(stream) for stream in STREAMS}) == len(STREAMS)  # none waits for another
@@ -99,13 +99,14 @@ async def play(steps, start: str, buffer: int) -> None:
                 store.trim_feed(amount + 1)
             elif what in ("handle", "take"):
                 for _ in range(amount):
-                    await take(member, account, finish=what == "handle")
+                    if not await take(member, account, finish=what == "handle"):
+                        break
             elif what == "leave":
                 await member.close()
                 member = await join()
             elif what == "die":
                 await die(member)
-                await asyncio.sleep(0.07)
+                await lapse(member)
                 member = await join()
         await member.close()
         account.restart()

@@ -75,7 +75,8 @@ async def play(steps, start: str, mode: str, buffer: int, window: int) -> None:
                     store.trim_feed(amount + 1)  # the newest entry always stays
                 elif what == "take":
                     for _ in range(amount):
-                        await take(subscription)
+                        if not await take(subscription):
+                            break
                 else:
                     await asyncio.sleep(0)
             misses = 0

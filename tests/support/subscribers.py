@@ -8,7 +8,11 @@ from contextlib import suppress
 from streams import Event, Gap, Reset
 from streams.durable.group import Roll
 from streams.durable.member import DurableSubscription
+from streams.durable.memory_group import MemoryGroup
+from streams.durable.plan import PARTITIONS
+from streams.durable.redis_group import RedisGroup
 from streams.event import SUMMARY_TYPE
+from streams.wire import Command
 from support.waiting import eventually
 
 
@@ -92,3 +96,17 @@ async def die(member: DurableSubscription) -> None:
     for task in member._tasks:
         task.cancel()
     await asyncio.gather(*member._tasks, return_exceptions=True)
+
+
+async def lapse(member: DurableSubscription) -> None:
+    """Make of a dead member's leases what time makes of them."""
+    group = member._group
+    if isinstance(group, MemoryGroup):
+        held = [n for n in range(PARTITIONS) if group._state.owner(n) == group._member]
+        group._state.leases.update(dict.fromkeys(held, (group._member, 0.0)))
+        group._state.members[group._member] = 0.0
+    else:
+        assert isinstance(group, RedisGroup)
+        leases = [group._lease(number) for number in group._held]
+        silent: Command = ("HSET", group._key, f"member:{group._member}", 0)
+        await group._exchange([silent, *([("DEL", *leases)] if leases else [])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streams import Event, EventFilter
 from streams.durable.partition import Delivery
 from support.feeds import drop_groups, trim_feed
-from support.subscribers import die, events, handle, nothing_more, numbered, places, take
+from support.subscribers import die, events, handle, lapse, nothing_more, numbered, places, take
 
 
 async def begun(store, wanted: EventFilter | None = None) -> None:
@@ -73,6 +73,7 @@ async def test_what_was_missed_is_told_again_until_somebody_goes_on_after_it(sto
     one = await store.subscribe(group="g").__aenter__()
     told = places(await take(one, 2))
     await die(one)
+    await lapse(one)
 
     async with store.subscribe(group="g") as two:
         assert places(await take(two, 2)) == told

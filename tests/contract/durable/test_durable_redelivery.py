@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from streams import Gap, SubscriptionOptions
 from streams.durable.plan import partition_of
-from support.subscribers import die, events, handle, nothing_more, take
+from support.subscribers import die, events, handle, lapse, nothing_more, take
 
 
 async def test_a_group_goes_on_where_it_has_acknowledged(store):
@@ -74,6 +74,7 @@ async def test_acknowledging_for_a_partition_that_has_passed_on_records_nothing(
     await store.append("s", events(2))
     late, _ = await take(one, 2)
     await die(one)
+    await lapse(one)
     async with store.subscribe(group="g") as two:
         (again,) = await take(two, 1)
         assert await late.ack() is False
