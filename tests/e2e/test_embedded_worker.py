@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import redis
 
 from streams.embedded_server import find_server
 from support.waiting import eventually_sync
+from support.worker_process import ENDS_SOON
 
 _WITHOUT_SERVER = """
 import sys
@@ -45,6 +47,7 @@ class Program:
         return subprocess.Popen(
             [*self._prefix, "run", "--redis", "embedded", "--metrics-port", "0", *args],
             cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=os.environ | ENDS_SOON,
         )  # fmt: skip
 
 
