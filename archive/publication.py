@@ -8,6 +8,7 @@ on one volume), and the folder decides: nothing in it is overwritten or renumber
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -151,19 +152,20 @@ def must_look(record: RoundRecord, *, highest: int, look_until: int) -> bool:
     return highest >= record.round or 0 < record.first_version <= look_until
 
 
-def plan_rotation(files: Iterable[Aged], max_rounds: int) -> list[int]:
+def plan_rotation(files: Iterable[Aged], max_rounds: int, *, fresh: int = sys.maxsize) -> list[int]:
     """Numbers of the rounds to remove so that the newest `max_rounds` by end time stay.
 
-    0 keeps all. Tombstones and damaged files neither count nor go, and the highest number
-    stays, so no number is ever used twice. Within an epoch a round never goes before an earlier
-    one, whatever the producers' clocks said: the versions kept stay contiguous.
+    0 keeps all. Tombstones and damaged files neither count nor go. The highest number stays, so
+    no number is ever used twice, and so do all from `fresh` on, which their stream's state may
+    not know yet. Within an epoch a round never goes before an earlier one, whatever the
+    producers' clocks said: the versions kept stay contiguous.
     """
     everything = list(files)
     live = [item for item in everything if item.is_live]
     excess = len(live) - max_rounds
     if max_rounds <= 0 or excess <= 0:
         return []
-    highest = max(item.round for item in everything)
+    staying = min(fresh, max(item.round for item in everything))
     newest_so_far: dict[int, int] = {}
     oldest_first: list[tuple[int, int, int, int]] = []
     for item in sorted(live, key=lambda i: (i.epoch, i.first_version, i.round)):
@@ -171,11 +173,11 @@ def plan_rotation(files: Iterable[Aged], max_rounds: int) -> list[int]:
         newest_so_far[item.epoch] = time
         oldest_first.append((time, item.epoch, item.first_version, item.round))
     gone: list[int] = []
-    kept_epoch: int | None = None
+    kept_epochs: set[int] = set()
     for _, epoch, _, number in sorted(oldest_first)[:excess]:
-        if number == highest:
-            kept_epoch = epoch  # what follows it there would leave a gap behind
-        elif epoch != kept_epoch:
+        if number >= staying:
+            kept_epochs.add(epoch)  # what follows it there would leave a gap behind
+        elif epoch not in kept_epochs:
             gone.append(number)
     return gone
 

@@ -18,7 +18,8 @@ class Published:
     events from the record's `first_version` on up to `last_version`, cut in another way: then
     the caller goes on after `last_version`. `erased`: found as a tombstone; it stays one.
     `forked`: it opened a new epoch. `rotated` older rounds were removed; a failure to do so is
-    `rotation_failure` and leaves the round published.
+    `rotation_failure` and leaves the round published. `overdue`: rounds of this call are too old
+    already, and go when this one is recorded again, once the stream's state has passed it.
     """
 
     round: int
@@ -29,6 +30,7 @@ class Published:
     forked: bool = False
     written_bytes: int = 0
     rotated: int = 0
+    overdue: bool = False
     rotation_failure: AresError | None = None
 
     @classmethod

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections import OrderedDict
+from collections.abc import Collection
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from .failures import ArchiveFailure, RecordDamaged
 from .files import Folder, Staged
 from .layout import TAKEN_PREFIX, round_name
 from .publication import Aged, plan_rotation
+from .published import Published
 from .record_json import Tombstone, check_bytes, stored_from_bytes
 from .stored_rounds import read_stored_rounds
 
 _REMEMBERED_FOLDERS: Final = 256
+
+
+class Rotated(NamedTuple):
+    """How many rounds went; whether more would have, had the state known of those behind them."""
+
+    removed: int
+    overdue: bool
 
 
 class Rotation:
@@ -30,22 +40,24 @@ class Rotation:
         self._lock = Lock()
         self._remembered: OrderedDict[str, dict[int, Aged]] = OrderedDict()
 
-    def rotate(self, folder: Folder, numbers: list[int]) -> int:
-        """Remove what is too old among rounds `numbers`; return how many went.
+    def rotate(self, folder: Folder, numbers: list[int], fresh: int) -> Rotated:
+        """Remove what is too old among rounds `numbers`, but none from `fresh` on.
 
         To be called when the newest round is durable. Removals need no fsync: one that is
         lost with the power is made again. Raises `ArchiveFailure`.
         """
         if not 0 < self._max_rounds < len(numbers):
-            return 0
+            return Rotated(0, overdue=False)
         known = self._facts(folder, numbers)
+        too_old = plan_rotation(known.values(), self._max_rounds)
+        going = plan_rotation(known.values(), self._max_rounds, fresh=fresh)
         removed = 0
-        for number in plan_rotation(known.values(), self._max_rounds):
+        for number in going:
             if self._is_record(folder, number) and (taken := _take(folder, number)):
                 removed += drop_taken(folder, taken)
             known.pop(number)
         self._remember(folder.path, known)
-        return removed
+        return Rotated(removed, overdue=len(going) < len(too_old))
 
     def _facts(self, folder: Folder, numbers: list[int]) -> dict[int, Aged]:
         with self._lock:
@@ -68,6 +80,17 @@ class Rotation:
             self._remembered[path] = known
             if len(self._remembered) > _REMEMBERED_FOLDERS:
                 self._remembered.popitem(last=False)
+
+
+def first_kept(numbers: list[int], placed: Collection[Published]) -> int:
+    """From which number on rounds stay that a call has `placed` in a folder of `numbers`.
+
+    The state doesn't know them yet, so they could come again. Not so what was written below
+    another writer's rounds: the state had passed those names when they became free.
+    """
+    passed = bool(numbers) and all(each.round < numbers[-1] for each in placed)
+    kept = (each.round for each in placed if not (passed and each.how == "written"))
+    return min(kept, default=sys.maxsize)
 
 
 def drop_taken(folder: Folder, name: str) -> bool:

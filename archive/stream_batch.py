@@ -7,6 +7,7 @@ stream are published in order: where one fails, those behind it are not tried.
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -30,12 +31,14 @@ from .publication import (
 from .published import Published, Result
 from .record import RoundRecord
 from .record_json import record_to_bytes
+from .rotation import Rotated, first_kept
 from .stored_rounds import read_stored_rounds
 
 LEFTOVER_AGE_NS: Final = 3_600_000_000_000
 """A temporary file this much older than a fresh one belongs to a dead worker."""
 
-Rotate = Callable[[Folder, list[int]], int]
+Rotate = Callable[[Folder, list[int], int], Rotated]
+"""Folder, its numbers, and the first of those that stay: see `Rotation.rotate`."""
 
 
 @dataclass(slots=True)
@@ -49,7 +52,10 @@ class _Job:
 
 
 class StreamBatch:
-    """Publishes `records`, all of one folder and in order; `answers` come in the same order."""
+    """Publishes `records`, all of one folder and in order; `answers` come in the same order.
+
+    `fresh` is the lowest number that the same call has published before.
+    """
 
     def __init__(
         self,
@@ -58,8 +64,9 @@ class StreamBatch:
         *,
         confirmed: bool = False,
         digest_of: DigestOf | None = None,
+        fresh: int = sys.maxsize,
     ) -> None:
-        self.folder, self.records = folder, records
+        self.folder, self.records, self._fresh = folder, records, fresh
         self._results: list[Result | None] = [None] * len(records)
         self.jobs: list[_Job] = []
         self._numbers: list[int] = []
@@ -207,17 +214,19 @@ class StreamBatch:
                     self.folder.discard(name)
 
     def _rotate(self, rotate: Rotate) -> None:
-        # The folder is listed again: of rounds that another writer published or rotated away
-        # meanwhile, none may stay behind a later one that goes.
-        for index in range(len(self._results) - 1, -1, -1):
-            newest = self._results[index]
-            if isinstance(newest, Published):
-                try:
-                    rotated = rotate(self.folder, round_numbers(self.folder.names()))
-                    self._results[index] = replace(newest, rotated=rotated)
-                except AresError as exc:
-                    self._results[index] = replace(newest, rotation_failure=exc)
-                return
+        placed = {i: r for i, r in enumerate(self._results) if isinstance(r, Published)}
+        if not placed:
+            return
+        last = max(placed)
+        try:
+            # The folder is listed again: of rounds that another writer published or rotated
+            # away meanwhile, none may stay behind a later one that goes.
+            numbers = round_numbers(self.folder.names())
+            kept_from = min(self._fresh, first_kept(numbers, placed.values()))
+            removed, overdue = rotate(self.folder, numbers, kept_from)
+            self._results[last] = replace(placed[last], rotated=removed, overdue=overdue)
+        except AresError as exc:
+            self._results[last] = replace(placed[last], rotation_failure=exc)
 
     def fail(self, failure: AresError) -> None:
         """Nothing of this batch can be called durable: answer every record with `failure`."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Lock
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from streams.errors import AresError, UsageError
@@ -28,6 +30,7 @@ MAX_SYNC_THREADS: Final = 8
 """More threads than this make no volume faster."""
 
 _CHUNK: Final = 128
+_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 _T = TypeVar("_T")
 
 
@@ -76,20 +79,25 @@ class FileArchiveWriter:
 
         Rounds of one stream have to be in order; where one fails, those behind it get the
         same error and are not written. A failure harms no other stream. Never raises for the
-        volume's sake.
+        volume's sake. None of these rounds rotates away before a later call: see `Published`.
         """
         waiting = list(records)
         results: list[Result] = []
         stopped: dict[str, AresError] = {}
+        fresh: dict[str, int] = {}
         for start in range(0, len(waiting), _CHUNK):
             chunk = waiting[start : start + _CHUNK]
             halted = dict(stopped)
-            answers = iter(self._publish([r for r in chunk if r.stream_id not in halted]))
+            asked = [record for record in chunk if record.stream_id not in halted]
+            answers = iter(self._publish(asked, fresh=fresh))
             for record in chunk:
                 result = halted.get(record.stream_id) or next(answers)
                 results.append(result)
                 if isinstance(result, AresError):
                     stopped[record.stream_id] = result
+                else:
+                    folder = stream_dir(record.stream_id)
+                    fresh[folder] = min(result.round, fresh.get(folder, result.round))
         return results
 
     def close(self) -> None:
@@ -105,6 +113,7 @@ class FileArchiveWriter:
         *,
         confirmed: bool = False,
         digest_of: DigestOf | None = None,
+        fresh: Mapping[str, int] = _NOTHING,
     ) -> list[Result]:
         groups: dict[str, list[int]] = {}
         for index, record in enumerate(records):
@@ -114,7 +123,7 @@ class FileArchiveWriter:
 
         def attempt(names: list[str]) -> dict[str, list[Result]]:
             asked = {name: [self._owned(records[i]) for i in groups[name]] for name in names}
-            return self._publish_folders(asked, confirmed, digest_of)
+            return self._publish_folders(asked, confirmed, digest_of, fresh)
 
         answers = attempt(list(groups)) if groups else {}
         stale = [name for name, results in answers.items() if any(map(_is_stale, results))]
@@ -134,6 +143,7 @@ class FileArchiveWriter:
         asked: dict[str, list[RoundRecord]],
         confirmed: bool,
         digest_of: DigestOf | None,
+        fresh: Mapping[str, int],
     ) -> dict[str, list[Result]]:
         answers: dict[str, list[Result]] = {}
         batches: dict[str, StreamBatch] = {}
@@ -144,7 +154,11 @@ class FileArchiveWriter:
                         answers[name] = [folder] * len(records)
                     else:
                         batches[name] = StreamBatch(
-                            folder, records, confirmed=confirmed, digest_of=digest_of
+                            folder,
+                            records,
+                            confirmed=confirmed,
+                            digest_of=digest_of,
+                            fresh=fresh.get(name, sys.maxsize),
                         )
                 self._run(list(batches.values()))
         except AresError as exc:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -197,7 +198,7 @@ class StreamArchiver:
         advances: list[Advance] = []
         for work in works:
             state, conflict, look_again = work.settle(archived, self._clock())
-            if conflict is not None:
+            if conflict is not None and state == work.facts.state:
                 state = await self._confirm(work, state, conflict, archived)
             if look_again:
                 again.add(work.stream)
@@ -207,7 +208,18 @@ class StreamArchiver:
             applied = await advance(self._wire, self._keys, advances)
             archived.advances += len(applied)
             again |= {item.stream for item in advances} - applied
+            await self._rotate([work for work in works if work.stream in applied])
         return again - archived.failures.keys()
+
+    async def _rotate(self, works: Sequence[StreamWork]) -> None:
+        """Let go of rounds that are too old already, and had to wait for the state to pass them.
+
+        Had they gone before, and this worker died, they would have come again as others.
+        """
+        for work in works:
+            if work.overdue is not None:
+                with contextlib.suppress(AresError):  # the stream's next round does the same
+                    await asyncio.to_thread(self._writer.record, work.overdue)
 
     async def _seal(self, works: Sequence[StreamWork], archived: Archived) -> None:
         """Seal the rounds that are published, also those found so: a seal repeated is harmless."""

@@ -46,6 +46,16 @@ class StreamWork:
         """Its name."""
         return self.facts.stream
 
+    @property
+    def overdue(self) -> RoundRecord | None:
+        """The last round published, where earlier ones go once the state has passed it."""
+        pairs = zip(self.records, self.results, strict=True)
+        placed = [(record, result) for record, result in pairs if isinstance(result, Published)]
+        if not any(result.overdue for _, result in placed):
+            return None
+        record, result = placed[-1]
+        return replace(record, round=result.round, epoch=result.epoch)
+
     def settle(self, archived: Archived, now_ms: int) -> Settled:
         """Take the results, in order, as far as they are what was expected."""
         state = self.facts.state

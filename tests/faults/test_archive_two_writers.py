@@ -34,6 +34,14 @@ SIX = [
     replace(OURS, round=n, first_version=n, last_version=n, events_digest=f"{n:02d}" * 32)
     for n in range(1, 7)
 ]
+
+
+def in_turn(writer: FileArchiveWriter, rounds: list[RoundRecord]) -> None:
+    """Each in a call of its own, so that the older ones rotate away."""
+    for record in rounds:
+        writer.record(record)
+
+
 STEPS = ["names", "create", "write", "sync", "link"]
 
 
@@ -89,6 +97,7 @@ def test_rounds_another_writer_published_meanwhile_rotate_away_before_later_ones
     writer = interrupted(tmp_path, "link", lambda: other.record_many(SIX[:3]), max_rounds=2)
     results = writer.record_many(SIX)
     assert [result.how for result in results] == ["found"] * 3 + ["written"] * 3
+    assert writer.record(SIX[5]).rotated == 4
     assert FileArchiveReader(tmp_path).list("s") == [5, 6]
 
 
@@ -103,7 +112,7 @@ def test_rounds_that_rotated_away_while_a_writer_was_held_up_do_not_come_back(tm
             pending.pop()()
         linked.extend([args] if name == "link" else [])
 
-    pending = [lambda: other.record_many(SIX)]
+    pending = [lambda: in_turn(other, SIX)]
     writer = FileArchiveWriter(tmp_path, 2, disk=FaultyDisk(hook))
     results = writer.record_many(SIX[:3])
     assert [type(result) for result in results] == [PublicationConflict] * 3
@@ -116,7 +125,7 @@ def test_rounds_that_rotated_away_while_a_writer_was_held_up_do_not_come_back(tm
 def test_rounds_that_rotated_away_while_a_writer_was_held_up_do_not_come_back_to_stay(tmp_path):
     """It links names that are free again; the next rotation is its own."""
     other = FileArchiveWriter(tmp_path, 2)
-    writer = interrupted(tmp_path, "link", lambda: other.record_many(SIX), max_rounds=2)
+    writer = interrupted(tmp_path, "link", lambda: in_turn(other, SIX), max_rounds=2)
     results = writer.record_many(SIX[:3])
     assert [result.how for result in results] == ["written"] * 3
     assert FileArchiveReader(tmp_path).list("s") == [5, 6]
@@ -127,7 +136,7 @@ def test_a_round_that_rotates_away_after_it_was_found_fails_nothing(tmp_path):
     other = FileArchiveWriter(tmp_path, 2)
     meanwhile = {
         "link": [lambda: other.record_many(SIX[:2])],
-        "open_file": [lambda: None, lambda: None, lambda: other.record_many(SIX[2:])],
+        "open_file": [lambda: None, lambda: None, lambda: in_turn(other, SIX[2:])],
     }
 
     def hook(name: str, args: object) -> None:

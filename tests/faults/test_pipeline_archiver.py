@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import pytest
 
+from archive import FileArchiveWriter, RoundRecord
+from archive.published import Result
 from streams.errors import StoreUnavailable
 from streams.event import Event
 from streams.subscription.patience import pause
@@ -21,6 +24,34 @@ FAR_BEHIND = 6_000
 async def fall_behind(shop: Workshop) -> None:
     """One stream with many times more than is read at once, all of it to be cut."""
     await shop.store().append("s", [Event("llm.call") for _ in range(FAR_BEHIND)])
+
+
+class Killed(Exception):
+    """The worker is gone."""
+
+
+class DyingWriter(FileArchiveWriter):
+    """Its worker is killed when the rounds are published and the state doesn't know it yet."""
+
+    def record_many(self, records: Iterable[RoundRecord]) -> list[Result]:
+        super().record_many(records)
+        raise Killed
+
+
+async def test_a_kill_before_the_state_moved_doubles_no_round_that_is_too_old_by_then(
+    shop: Workshop,
+):
+    """Of six rounds at once two may stay: four that went too early would come back as others."""
+    await shop.xadd_rounds("s", 6)
+    await shop.sequence()
+    with pytest.raises(Killed):
+        await drain(shop.archiver(writer=DyingWriter(shop.directory, 2, tenant=shop.tenant)))
+
+    writer = FileArchiveWriter(shop.directory, 2, tenant=shop.tenant)
+    await drain(shop.archiver("two", writer=writer, claim_idle_ms=0))
+
+    found = [(r.round, r.epoch, r.last_version) for r in shop.records("s")]
+    assert found == [(5, 0, 15), (6, 0, 18)]
 
 
 async def test_a_stream_far_behind_is_archived_to_its_end(shop: Workshop):

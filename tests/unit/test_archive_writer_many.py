@@ -58,8 +58,10 @@ def test_text_without_a_utf8_form_fails_alone(tmp_path):
 
 def test_rotation_is_told_with_the_round_that_caused_it(tmp_path):
     writer = FileArchiveWriter(tmp_path, max_rounds=2)
-    results = writer.record_many([a_round(number) for number in range(1, 5)])
-    assert [result.rotated for result in results] == [0, 0, 0, 2]
+    for number in (1, 2):
+        writer.record(a_round(number))
+    results = writer.record_many([a_round(3), a_round(4)])
+    assert [(result.rotated, result.overdue) for result in results] == [(0, False), (2, False)]
 
 
 def test_many_writers_of_the_same_rounds_leave_each_once(tmp_path):
