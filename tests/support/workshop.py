@@ -14,6 +14,7 @@ from archive.record import RoundRecord
 from archive.writer import FileArchiveWriter
 from streams.event import Event
 from streams.feed import ARCHIVERS, FeedGroup
+from streams.keys import Keys
 from streams.redis_store import RedisEventStore, StoreOptions
 from streams.wire import Client
 from worker.archiver import Archiver, ArchiverFacts, ArchiverPolicy
@@ -54,6 +55,11 @@ class Workshop:
     stack: AsyncExitStack
     clock: Clock = field(default_factory=Clock)
     options: StoreOptions = field(default_factory=StoreOptions)
+
+    @property
+    def keys(self) -> Keys:
+        """The tenant's keys."""
+        return Keys(self.tenant)
 
     def store(self) -> RedisEventStore:
         """A store on the shared client."""
@@ -163,9 +169,7 @@ class Workshop:
         if payload is not None:
             given["payload"] = payload if isinstance(payload, bytes | str) else json.dumps(payload)
         flat = [part for pair in given.items() for part in pair]
-        entry_id: bytes = await self.client.execute_command(
-            "XADD", self.store().keys.inbox, "*", *flat
-        )
+        entry_id: bytes = await self.client.execute_command("XADD", self.keys.inbox, "*", *flat)
         return entry_id
 
     async def xadd_rounds(self, stream: str, rounds: int, *, events: int = 3) -> None:
@@ -192,12 +196,12 @@ class Workshop:
 
     async def raw_log(self, stream: str) -> list[Any]:
         """The entries of a log as Redis has them."""
-        entries: list[Any] = await self.client.xrange(self.store().keys.log(stream))
+        entries: list[Any] = await self.client.xrange(self.keys.log(stream))
         return entries
 
     async def dead_letters(self) -> list[Mapping[bytes, bytes]]:
         """The fields of each dead letter, oldest first."""
-        entries = await self.client.xrange(self.store().keys.dead)
+        entries = await self.client.xrange(self.keys.dead)
         return [fields for _, fields in entries]
 
 
