@@ -41,9 +41,9 @@ async def handle(
 
 
 async def nothing_more(subscription) -> bool:
-    """Whether nothing comes for a moment. What does come is lost to the test."""
+    """Whether nothing comes for longer than a reader waits at a time. What comes is lost."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(0.12):
+        async with asyncio.timeout(0.08):
             await anext(subscription)
         return False
     return True

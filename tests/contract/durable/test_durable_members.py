@@ -111,8 +111,10 @@ async def test_without_a_context_it_joins_with_the_first_item_asked_for(store):
         assert await handle(other, 1) == [("s", 2, 1)]
 
 
-async def test_closing_in_the_middle_of_joining_leaves_the_partitions_to_others(store):
-    for patience in range(0, 30, 3):
+async def test_closing_in_the_middle_of_joining_leaves_the_partitions_to_others(backend):
+    store = await backend.open(subscriptions=SubscriptionOptions(block_ms=50, max_readers=40))
+
+    async def close_after(patience: int) -> None:
         group = f"g{patience}"
         member = store.subscribe(group=group)
         joining = asyncio.create_task(anext(member, "ended"))
@@ -122,6 +124,8 @@ async def test_closing_in_the_middle_of_joining_leaves_the_partitions_to_others(
 
         async with store.subscribe(group=group) as other:
             assert len(other.partitions) == PARTITIONS
+
+    await asyncio.gather(*(close_after(patience) for patience in range(0, 30, 3)))
 
 
 async def test_a_closed_member_is_not_entered_again(store):

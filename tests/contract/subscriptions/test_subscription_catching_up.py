@@ -84,11 +84,13 @@ async def test_it_goes_on_from_any_position_even_inside_an_entry(store):
             seen += await take(subscription, 1)
             positions.append(subscription.position)
 
-    for index, position in enumerate(positions[:-1]):
-        async with store.subscribe(start=position) as subscription:
+    async def go_on_after(index: int) -> None:
+        async with store.subscribe(start=positions[index]) as subscription:
             rest = await take(subscription, 8 - index)
             assert places(rest) == places(seen[index + 1 :])
             assert await nothing_more(subscription)
+
+    await asyncio.gather(*map(go_on_after, range(8)))
 
 
 async def test_since_means_the_time_of_the_commit(store):
