@@ -159,10 +159,10 @@ def test_an_inbox_of_another_type_is_tried_gently_named_and_gone_on_with(redis, 
         admin.set(KEYS.inbox, "x")
         eventually_sync(lambda: worker.get("/readyz")[0] == 503, 30)
         assert "sequencer" in worker.get("/readyz")[1]
-        wait_out(3)  # the first tries come fast
+        wait_out(2)  # the first tries come fast
         calls = tries(admin)
-        wait_out(5)
-        assert tries(admin) - calls <= 10, "more than two tries a second"
+        wait_out(3)
+        assert tries(admin) - calls <= 6, "more than two tries a second"
         said = [json.loads(line) for line in worker.log().splitlines()]
         assert len([line for line in said if line["level"] == "warning"]) <= 5
 
