@@ -43,6 +43,13 @@ def rows(path: Path, query: str) -> list[tuple]:
         return []  # its tables are being made
 
 
+def listens(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it would notice a SIGTERM, instead of dying of it."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
 async def work(store: RedisEventStore, agent: int, tasks: int) -> None:
     """An agent: its tasks begin and end one after the other, with other events in between."""
     stream, tenant = f"agent-{agent}", f"team-{agent % 3}"
@@ -83,5 +90,6 @@ async def test_every_task_is_paired_with_its_result_though_members_are_killed(
     assert set(rows(path, QUERY)) == expected
     assert rows(path, "SELECT * FROM gaps") == []
     for member in members:
+        await eventually(lambda m=member: listens(m), 20)  # the last may have begun just now
         member.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(member.wait, 20) == 0
