@@ -17,7 +17,7 @@ demo: venv
 	$(BIN)/ares-worker demo
 
 test: venv
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: venv
 	$(BIN)/ruff check .
