@@ -6,6 +6,7 @@ A link below it is never followed; the directory itself may be one: the operator
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -31,12 +32,14 @@ class Volume:
         *,
         disk: Disk | None = None,
         modes: Modes | None = None,
+        sentinel: str = "",
     ) -> None:
         self.path = os.fspath(directory)
         if not self.path:
             raise UsageError("the archive needs a directory")
         self._disk: Disk = OsDisk() if disk is None else disk
         self._modes = modes or Modes()
+        self._sentinel = sentinel
         self._anchored: set[tuple[int, int]] = set()
 
     def root(self) -> Folder:
@@ -59,6 +62,20 @@ class Volume:
                 raise ArchiveFailure("create", self.path, exc) from exc
             return self.root()
 
+    def _mounted_root(self, opened: contextlib.ExitStack) -> Folder:
+        """The archive's directory, created where it is missing, unless a sentinel is asked for.
+
+        That is looked for by the handle that everything is written from: on that very volume.
+        """
+        if not self._sentinel:
+            return opened.enter_context(self.make_root())
+        with contextlib.suppress(ArchiveMissing):
+            top = opened.enter_context(self.root())
+            if top.file_facts(self._sentinel) is not None:
+                return top
+        missing = FileNotFoundError(errno.ENOENT, "it is missing: is the volume mounted?")
+        raise ArchiveFailure("find", f"{self.path}/{self._sentinel}", missing)
+
     @contextlib.contextmanager
     def folder(self, *parts: str) -> Iterator[Folder | None]:
         """The folder at `parts` below the top; None where one of them is missing."""
@@ -80,7 +97,7 @@ class Volume:
         the first time is made durable again, whoever made it.
         """
         with contextlib.ExitStack() as opened:
-            top = opened.enter_context(self.make_root())
+            top = self._mounted_root(opened)
             above = opened.enter_context(top.make_folder(parent))
             self._anchor(top, [above])
             answers: list[Opened] = []

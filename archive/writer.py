@@ -39,6 +39,9 @@ class FileArchiveWriter:
 
     Any number of writers, in any number of processes and on any number of machines, may work
     on one archive at a time; no lock is taken. A writer may be shared by threads.
+
+    `sentinel` names a file that only the real volume holds: where it is missing nothing is
+    written, for `directory` is an empty mount point then.
     """
 
     def __init__(
@@ -48,12 +51,13 @@ class FileArchiveWriter:
         *,
         tenant: str = DEFAULT_TENANT_ID,
         modes: Modes | None = None,
+        sentinel: str = "",
         disk: Disk | None = None,
     ) -> None:
         if max_rounds < 0:
             raise UsageError(f"max_rounds is 0 (keep all) or more, not {max_rounds}")
         self.tenant = check_tenant(tenant)
-        self._volume = Volume(directory, disk=disk, modes=modes)
+        self._volume = Volume(directory, disk=disk, modes=modes, sentinel=sentinel)
         self._rotation = Rotation(max_rounds)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_lock = Lock()

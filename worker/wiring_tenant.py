@@ -128,6 +128,7 @@ def build_writer(settings: Settings, tenant: str) -> FileArchiveWriter:
         archive.max_rounds,
         tenant=tenant,
         modes=Modes(file=archive.file_mode, folder=archive.dir_mode),
+        sentinel=archive.sentinel_file or "",
     )
 
 

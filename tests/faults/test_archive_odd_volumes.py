@@ -183,3 +183,16 @@ def test_a_folder_that_reads_one_way_keeps_its_newest_rounds_and_no_others(tmp_p
     writer = FileArchiveWriter(tmp_path, max_rounds=2, disk=OneWay())
     assert [writer.record(a_round(number)).rotated for number in (1, 2, 3, 4)] == [0, 0, 1, 1]
     assert FileArchiveReader(tmp_path).list("s") == [3, 4]
+
+
+@pytest.mark.parametrize("folder", ["", "rounds"])
+def test_nothing_is_written_to_a_mount_point_without_its_volume(tmp_path, folder):
+    """It would be lost behind the volume when that comes back, and its events leave Redis."""
+    writer = FileArchiveWriter(tmp_path / folder, sentinel=".volume")
+    with pytest.raises(ArchiveFailure, match=r"\.volume: it is missing: is the volume mounted"):
+        writer.record(a_round(1))
+    assert not list(tmp_path.iterdir())
+
+    (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / folder / ".volume").touch()
+    assert writer.record(a_round(1)).how == "written"
