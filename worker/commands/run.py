@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -78,6 +77,7 @@ def _log_level(invocation: Invocation) -> str | None:
 
 def _work(settings: Settings, *, once: bool) -> None:
     from ops.logs import logging_to
+    from worker.ending import run_and_end
     from worker.wiring import build_worker
 
     built = build_worker(settings)
@@ -86,7 +86,7 @@ def _work(settings: Settings, *, once: bool) -> None:
         stack.enter_context(logging_to(level=log.level, format=log.format, redactor=built.redactor))
         if not once:
             _serve(stack, built, settings)
-        asyncio.run(built.worker.run(once=once))
+        run_and_end(built.worker.run(once=once))
 
 
 def _serve(stack: ExitStack, built: BuiltWorker, settings: Settings) -> None:
