@@ -111,6 +111,15 @@ def test_locks_that_exclude_nobody_are_warned_of(tmp_path, monkeypatch):
     assert found(tmp_path)["volume.flock"][0] is Status.WARN
 
 
+@pytest.mark.parametrize(("kind", "status"), [("fuse.sshfs", Status.WARN), ("ext4", Status.OK)])
+def test_locks_of_a_fuse_file_system_may_be_this_machines_alone(
+    tmp_path, monkeypatch, kind, status
+):
+    monkeypatch.setattr("worker.doctor.volume.file_system", lambda *_: kind)
+
+    assert found(tmp_path)["volume.flock"][0] is status
+
+
 def test_a_mount_that_gives_other_modes_is_warned_of(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "chmod", refusing(errno.EPERM))
 

@@ -29,10 +29,11 @@ def volume_findings(archive: ArchiveSettings) -> list[Finding]:
     directory = archive.dir
     if not directory.is_dir():
         return [_missing(directory)]
-    findings = [_sentinel(archive), _kind(directory), _space(directory)]
+    kind = file_system(directory, Path("/proc/self/mountinfo"))
+    findings = [_sentinel(archive), _kind(kind), _space(directory)]
     try:
         with tempfile.TemporaryDirectory(prefix=".doctor-", dir=directory) as folder:
-            return [*findings, *_trials(Path(folder), archive)]
+            return [*findings, *_trials(Path(folder), archive, kind)]
     except PermissionError:
         todo = f"chown or chmod it for uid {os.getuid()}, or set fsGroup"
         return [*findings, fail("volume.write", f"{directory} can't be written", todo)]
@@ -60,8 +61,7 @@ def _sentinel(archive: ArchiveSettings) -> Finding:
     return fail("volume.dir", f"{archive.sentinel_file} is missing from {archive.dir}", todo)
 
 
-def _kind(directory: Path) -> Finding:
-    kind = file_system(directory, Path("/proc/self/mountinfo"))
+def _kind(kind: str) -> Finding:
     if kind in _MEMORY_ONLY:
         return warn("volume.kind", f"{kind}: gone with the machine", "use a real volume")
     return ok("volume.kind", kind) if kind else skip("volume.kind", "not told by this system")
@@ -98,12 +98,12 @@ def _space(directory: Path) -> Finding:
     return ok("volume.space", found)
 
 
-def _trials(folder: Path, archive: ArchiveSettings) -> Iterator[Finding]:
+def _trials(folder: Path, archive: ArchiveSettings, kind: str) -> Iterator[Finding]:
     trials: tuple[tuple[str, Callable[[], Finding], str], ...] = (
         ("volume.fsync", lambda: _fsync(folder), "use a volume whose fsync works"),
         ("volume.modes", lambda: _modes(folder, archive), "mount it so that chmod works"),
         ("volume.links", lambda: _links(folder), "use a volume with hard links"),
-        ("volume.flock", lambda: _flock(folder), "mount it with locks (NFS: v4, or lockd)"),
+        ("volume.flock", lambda: _flock(folder, kind), "mount it with locks (NFS: v4, or lockd)"),
         ("volume.clock", lambda: _clock(folder), "synchronise the clocks (NTP)"),
     )
     for check, trial, todo in trials:
@@ -161,14 +161,18 @@ def _links(folder: Path) -> Finding:
     return ok("volume.links", "hard links never replace a file")
 
 
-def _flock(folder: Path) -> Finding:
+def _flock(folder: Path, kind: str) -> Finding:
     path = folder / "lock"
     with path.open("wb") as first, path.open("wb") as second:
         fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return ok("volume.flock", "locks exclude each other")
+            if kind != "fuse" and not kind.startswith("fuse."):
+                return ok("volume.flock", "locks exclude each other")
+            # The kernel itself grants them where the file system has none, as sshfs.
+            found = "locks exclude each other on this machine; on others nobody can tell"
+            return warn("volume.flock", found, "seal segments from one machine, or read its manual")
     return warn("volume.flock", "locks exclude nobody", "don't seal segments on this volume")
 
 
