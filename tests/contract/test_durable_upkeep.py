@@ -13,7 +13,7 @@ from support.subscribers import events, handle, nothing_more, places, take
 from support.workshop import Workshop
 
 MINUTE_MS = 60_000
-OPTIONS = SubscriptionOptions(block_ms=50, lease_ttl_ms=600)
+OPTIONS = SubscriptionOptions(block_ms=20, lease_ttl_ms=600)
 
 
 @pytest.fixture

@@ -12,5 +12,5 @@ from support.stores import Backend
 @pytest.fixture
 async def store(backend: Backend) -> EventStore:
     """One store, of each kind."""
-    options = SubscriptionOptions(block_ms=50, lease_ttl_ms=600)
+    options = SubscriptionOptions(block_ms=20, lease_ttl_ms=600)
     return await backend.open(subscriptions=options)

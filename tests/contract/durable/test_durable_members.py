@@ -112,7 +112,7 @@ async def test_without_a_context_it_joins_with_the_first_item_asked_for(store):
 
 
 async def test_closing_in_the_middle_of_joining_leaves_the_partitions_to_others(backend):
-    store = await backend.open(subscriptions=SubscriptionOptions(block_ms=50, max_readers=40))
+    store = await backend.open(subscriptions=SubscriptionOptions(block_ms=20, max_readers=40))
 
     async def close_after(patience: int) -> None:
         group = f"g{patience}"
@@ -153,7 +153,7 @@ async def test_a_bad_name_of_a_group_is_a_usage_error_at_once(store, name):
 
 
 async def test_members_count_against_the_limit_of_waiting_connections(backend):
-    options = SubscriptionOptions(block_ms=50, max_readers=3)
+    options = SubscriptionOptions(block_ms=20, max_readers=3)
     store = await backend.open(subscriptions=options)
     async with store.subscribe(group="g"), store.subscribe(), store.subscribe():
         with pytest.raises(SubscriptionLimit) as caught:

@@ -96,7 +96,7 @@ async def fail_at_first(store) -> tuple[int, int]:
 
 
 async def test_an_event_nobody_survives_is_given_up_and_the_next_one_comes(backend):
-    options = SubscriptionOptions(block_ms=50, lease_ttl_ms=600, max_attempts=3)
+    options = SubscriptionOptions(block_ms=20, lease_ttl_ms=600, max_attempts=3)
     store = await backend.open(subscriptions=options)
     await store.append("s", events(2))
 

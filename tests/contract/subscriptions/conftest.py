@@ -12,4 +12,4 @@ from support.stores import Backend
 @pytest.fixture
 async def store(backend: Backend) -> EventStore:
     """One store, of each kind."""
-    return await backend.open(subscriptions=SubscriptionOptions(block_ms=50))
+    return await backend.open(subscriptions=SubscriptionOptions(block_ms=20))

@@ -49,7 +49,7 @@ async def test_a_beginning_that_is_cancelled_begins_again(store):
 
 
 async def test_without_a_context_it_counts_as_one_and_ends_with_its_store(backend):
-    options = SubscriptionOptions(block_ms=50, max_subscriptions=1)
+    options = SubscriptionOptions(block_ms=20, max_subscriptions=1)
     store = await backend.open(subscriptions=options)
     subscription = store.subscribe(on_overflow="block")
     waiting = asyncio.create_task(anext(subscription, "ended"))
@@ -65,7 +65,7 @@ async def test_without_a_context_it_counts_as_one_and_ends_with_its_store(backen
 
 @pytest.mark.parametrize("start", ["now", "beginning"])
 async def test_closing_in_the_middle_of_the_beginning_leaves_nothing_behind(backend, start):
-    options = SubscriptionOptions(block_ms=50, max_subscriptions=1)
+    options = SubscriptionOptions(block_ms=20, max_subscriptions=1)
     store = await backend.open(subscriptions=options)
     for patience in range(0, 30, 3):
         subscription = store.subscribe(start=start)

@@ -114,7 +114,7 @@ async def test_a_bad_argument_is_a_usage_error_at_once(store, bad):
 
 
 async def test_there_is_a_limit_to_subscriptions(backend):
-    options = SubscriptionOptions(block_ms=50, max_subscriptions=2)
+    options = SubscriptionOptions(block_ms=20, max_subscriptions=2)
     store = await backend.open(subscriptions=options)
     async with store.subscribe(), store.subscribe():
         with pytest.raises(SubscriptionLimit) as caught:

@@ -53,7 +53,7 @@ async def test_a_gap_counts_only_what_the_filter_wants(store):
 
 
 async def test_a_full_buffer_in_bytes_drops_too(backend):
-    options = SubscriptionOptions(block_ms=50, buffer_bytes=10_000)
+    options = SubscriptionOptions(block_ms=20, buffer_bytes=10_000)
     store = await backend.open(subscriptions=options)
     async with store.subscribe(buffer=1_000) as subscription:
         for _ in range(4):
@@ -66,7 +66,7 @@ async def test_a_full_buffer_in_bytes_drops_too(backend):
 
 
 async def test_a_slow_consumer_that_blocks_gets_everything_whatever_the_window_holds(backend):
-    options = SubscriptionOptions(block_ms=50, window_events=10)
+    options = SubscriptionOptions(block_ms=20, window_events=10)
     store = await backend.open(subscriptions=options)
     async with store.subscribe(buffer=5, on_overflow="block") as subscription:
         for _ in range(20):

@@ -27,7 +27,7 @@ async def test_catching_up_goes_through_compaction(backend, store, start):
 
 async def test_a_reader_overtaken_by_compaction_gets_the_summary_and_goes_on(backend):
     """Paused at version 1 of 100 while 1..80 are folded: neither stuck nor silent."""
-    options = SubscriptionOptions(block_ms=50, window_events=1)
+    options = SubscriptionOptions(block_ms=20, window_events=1)
     store = await backend.open(subscriptions=options)
     for _ in range(10):
         await store.append("s", events(10))
@@ -55,7 +55,7 @@ async def test_a_summary_comes_when_it_stands_for_a_wanted_type(backend, store):
 
 
 async def test_a_reader_behind_the_trim_is_told_and_reads_on_from_the_logs(backend):
-    options = SubscriptionOptions(block_ms=50, window_events=1)
+    options = SubscriptionOptions(block_ms=20, window_events=1)
     store = await backend.open(subscriptions=options)
     await store.append("s", events(2))
     async with store.subscribe(start="0-0", buffer=1, on_overflow="block") as subscription:
