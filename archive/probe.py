@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from streams.errors import AresError
 
 from .disk import Disk, Modes, Space
-from .failures import ArchiveFailure, FailureReason, UnsafePath
+from .failures import ArchiveFailure, ArchiveMissing, FailureReason, UnsafePath
 from .files import Folder
 from .layout import TEMP_PREFIX
 from .volume import Volume
@@ -52,13 +52,19 @@ def probe(
         with volume.root() if sentinel else volume.make_root() as top:
             space = top.space()
             if sentinel and top.file_facts(sentinel) is None:
-                detail = f"{volume.path}/{sentinel} is missing: is the volume mounted?"
-                return VolumeFacts("io", detail, hard_links=False, space=space)
+                return _unmounted(volume.path, sentinel, space)
             return VolumeFacts(None, "", hard_links=_exercise(top), space=space)
     except (ArchiveFailure, UnsafePath) as exc:
         return VolumeFacts(exc.reason, str(exc), hard_links=False, space=space)
+    except ArchiveMissing:
+        return _unmounted(volume.path, sentinel, None)
     except AresError as exc:
         return VolumeFacts("io", str(exc), hard_links=False, space=space)
+
+
+def _unmounted(path: str, sentinel: str, space: Space | None) -> VolumeFacts:
+    detail = f"{path}/{sentinel} is missing: is the volume mounted?"
+    return VolumeFacts("io", detail, hard_links=False, space=space)
 
 
 def _exercise(top: Folder) -> bool:
