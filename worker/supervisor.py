@@ -7,6 +7,7 @@ import gc
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -21,6 +22,9 @@ _log = logging.getLogger("ares.worker")
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _CLOSE_TIMEOUT_S: Final = 5.0
+_THREADS: Final = 8
+_THREADS_A_TENANT: Final = 4
+"""More than its parts call at a time; threads are made when they are needed."""
 
 
 class Worker:
@@ -56,6 +60,10 @@ class Worker:
         Raises `PartFailed` when a part met a defect for good, and with `once` whatever stands
         in the way.
         """
+        # Asyncio has six threads on two cores, and looks names of hosts up by them: with calls of a
+        # few tenants hanging on the volume, no lost connection to Redis would come back.
+        threads = _THREADS + _THREADS_A_TENANT * len(self._pipelines)
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads))
         gc.freeze()  # modules and wiring live as long as the process: never walk them again
         with _signals(self._told_to_stop):
             try:
