@@ -154,6 +154,16 @@ class Folder(OpenFolder):
             self.discard(staged.name)
             raise ArchiveFailure("replace", self._join(name), exc) from exc
 
+    def take(self, name: str, taken: str) -> bool:
+        """Give `name` the new name `taken` in one step; False when it is gone. Not durable yet."""
+        try:
+            self._rename(Staged(name, self._disk.facts(name, self._handle)), taken)
+        except FileNotFoundError:
+            return False
+        except OSError as exc:
+            raise ArchiveFailure("move", self._join(name), exc) from exc
+        return True
+
     def _rename(self, staged: Staged, name: str) -> None:
         try:
             self._disk.rename(staged.name, name, self._handle)

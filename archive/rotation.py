@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections import OrderedDict
@@ -10,7 +9,7 @@ from collections.abc import Collection
 from threading import Lock
 from typing import Final, NamedTuple
 
-from .failures import ArchiveFailure, RecordDamaged
+from .failures import RecordDamaged
 from .files import Folder, Staged
 from .layout import TAKEN_PREFIX, round_name
 from .publication import Aged, plan_rotation
@@ -119,15 +118,5 @@ def _take(folder: Folder, number: int) -> str | None:
     A look and a removal by name are two steps, and an erasure may come in between: its tombstone
     would be removed, and with it what keeps the round from being published again.
     """
-    name, taken = round_name(number), f"{TAKEN_PREFIX}{os.urandom(12).hex()}"
-    facts = folder.file_facts(name)
-    if facts is None:
-        return None
-    try:
-        # The folder's one rename. Where it fails, the round is removed by name, as it is to go.
-        folder.replace(Staged(name, facts), taken)
-    except ArchiveFailure as exc:
-        if exc.errno == errno.ENOENT:
-            return None
-        raise
-    return taken
+    taken = f"{TAKEN_PREFIX}{os.urandom(12).hex()}"
+    return taken if folder.take(round_name(number), taken) else None
