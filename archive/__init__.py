@@ -21,10 +21,10 @@ if TYPE_CHECKING:
         UnsafePath,
     )
     from .identifiers import extract_identifiers, protect_identifiers
-    from .published import Published
+    from .publishing.published import Published
+    from .publishing.writer import FileArchiveWriter
     from .reader import FileArchiveReader
     from .record import Check, FileChange, RoundIdentity, RoundRecord, Verdict
-    from .writer import FileArchiveWriter
 
 __all__ = [
     "ArchiveFailure",
@@ -64,10 +64,10 @@ _MODULES = {
         "UnsafePath",
     ),
     "identifiers": ("extract_identifiers", "protect_identifiers"),
-    "published": ("Published",),
+    "publishing.published": ("Published",),
     "reader": ("FileArchiveReader",),
     "record": ("Check", "FileChange", "RoundIdentity", "RoundRecord", "Verdict"),
-    "writer": ("FileArchiveWriter",),
+    "publishing.writer": ("FileArchiveWriter",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -13,7 +13,7 @@ from .errors import InvalidAction, InvalidIdentifier, InvalidRound, NoEvents
 from .extract import extract
 from .identifiers import SEPARATOR, protect_identifiers
 from .record import ACTIONS, Action, Outcome, RoundRecord
-from .screen import screen_record
+from .screening.screen import screen_record
 
 
 @dataclass(frozen=True, slots=True)

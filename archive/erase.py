@@ -10,17 +10,17 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .disk import Disk, Modes
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, RoundNotFound, UnsafePath
-from .files import Folder
-from .layout import TAKEN_PREFIX, TEMP_PREFIX, round_name, round_numbers, stream_dir
 from .places import Problem, StreamFolder, problem
-from .publication import identity_of
+from .publishing.publication import identity_of
+from .publishing.rotation import drop_taken
 from .record import RoundIdentity
 from .record_json import StoredRecord, Tombstone, stored_from_bytes, tombstone_to_bytes
-from .rotation import drop_taken
+from .storage.disk import Disk, Modes
+from .storage.files import Folder
+from .storage.layout import TAKEN_PREFIX, TEMP_PREFIX, round_name, round_numbers, stream_dir
+from .storage.volume import Volume
 from .survey import Survey
-from .volume import Volume
 
 _Wanted = Callable[[int, str], bool]
 

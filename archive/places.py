@@ -12,8 +12,8 @@ from streams.event import DEFAULT_TENANT_ID
 from streams.keys import check_tenant
 
 from .failures import ArchiveFailure, RoundDamaged, UnsafePath
-from .layout import round_name, stream_dir
 from .record import RoundRecord
+from .storage.layout import round_name, stream_dir
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _UNNAMED: Final = stream_dir("")

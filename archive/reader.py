@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from .disk import Disk
 from .failures import ArchiveFailure, RoundDamaged, RoundErased, RoundNotFound, UnsafePath
-from .layout import round_name
 from .places import ArchivedRound, Place, Report, StreamFolder, problem
-from .recall import Recall
-from .recall_query import parse_query
-from .recall_render import render_block
-from .recall_text import visible_line
+from .recall.query import parse_query
+from .recall.render import render_block
+from .recall.search import Recall
+from .recall.text import visible_line
 from .record import RoundRecord
 from .record_json import Tombstone
+from .storage.disk import Disk
+from .storage.layout import round_name
+from .storage.volume import Volume
 from .survey import Survey
-from .volume import Volume
 
 _Numbers = list[int]
 _Names = list[str]

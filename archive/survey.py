@@ -14,11 +14,7 @@ from typing import TypeVar
 
 from streams.event import DEFAULT_TENANT_ID
 
-from .disk import FileFacts
 from .failures import ArchiveFailure, RecordDamaged, RoundDamaged, UnsafePath
-from .files import Folder
-from .layout import round_files, round_name, round_number, round_numbers, stream_dir
-from .open_folder import LINK
 from .places import (
     UNREADABLE,
     ArchivedRound,
@@ -34,7 +30,11 @@ from .places import (
     problem,
 )
 from .record_json import Tombstone, stored_from_bytes
-from .volume import Volume
+from .storage.disk import FileFacts
+from .storage.files import Folder
+from .storage.layout import round_files, round_name, round_number, round_numbers, stream_dir
+from .storage.open_folder import LINK
+from .storage.volume import Volume
 
 _T = TypeVar("_T")
 

@@ -10,12 +10,12 @@ from typing import Final, Self
 
 from .clock import Clock, system_clock
 from .codec import Limits, check_stream
-from .commit import CommitPolicy, Committer
+from .committing.commit import CommitPolicy, Committer
+from .committing.group import GroupCommit
 from .connection import ConnectionOptions, open_client
 from .durable.redis_group import RedisGroup
-from .embedded import EmbeddedRedis, start_embedded
+from .embedded.start import EmbeddedRedis, start_embedded
 from .event import DEFAULT_TENANT_ID, Event
-from .group_commit import GroupCommit
 from .keys import Keys, check_tenant
 from .merging import TenantReader
 from .plan import BatchLimits, Head, encode_append
@@ -30,7 +30,7 @@ from .subscriptions import Subscriptions
 from .wire import Client, Wire, WireObserver, Wires
 
 EMBEDDED: Final = "embedded"
-"""In place of a URL: a private server, see `streams.embedded`."""
+"""In place of a URL: a private server, see `streams.embedded.start`."""
 
 _LANES: Final = 2
 """Commits that may be under way at once; the appends to one stream always share a lane."""

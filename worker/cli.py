@@ -9,12 +9,12 @@ from typing import Final, NoReturn
 
 import click
 
-from . import output
-from .cli_classes import LazyGroup
-from .cli_errors import report
-from .cli_sections import SECTIONS
-from .exit_codes import MEANINGS, ExitCode, exit_code_of
-from .invocation import Invocation
+from .console import output
+from .console.classes import LazyGroup
+from .console.errors import report
+from .console.exit_codes import MEANINGS, ExitCode, exit_code_of
+from .console.invocation import Invocation
+from .console.sections import SECTIONS
 
 PROGRAM: Final = "ares-worker"
 COMPLETION_VARIABLE: Final = "_ARES_WORKER_COMPLETE"

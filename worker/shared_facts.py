@@ -30,8 +30,8 @@ from streams.redis_store import RedisEventStore
 from streams.subscription.reports import SubscriberReport, read_subscriber_facts
 from streams.wire import Reply, Wire, as_map, checked
 
-from .compaction_lag import FIRST_ID, CompactionLag
-from .compaction_plan import CompactionPolicy
+from .compacting.lag import FIRST_ID, CompactionLag
+from .compacting.plan import CompactionPolicy
 from .settings.model import Settings
 
 VERIFY_FIELDS: Final = ("succeeded_ms", "findings")

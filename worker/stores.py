@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streams.codec import Limits
-from streams.commit import CommitPolicy
+from streams.committing.commit import CommitPolicy
 from streams.plan import BatchLimits
 from streams.redis_store import RedisEventStore, StoreOptions
 

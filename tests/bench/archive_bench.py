@@ -16,12 +16,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from archive import FileArchiveWriter, RoundRecord
-from archive.layout import index_name
-from archive.processes import usable_processors
-from archive.recall import Recall
-from archive.recall_query import Query, parse_query
+from archive.recall.processes import usable_processors
+from archive.recall.query import Query, parse_query
+from archive.recall.search import Recall
 from archive.record import Check, FileChange, Verdict
 from archive.record_json import record_to_bytes
+from archive.storage.layout import index_name
 from bench.measure import Bench, Row, Stopwatch, interleaved, peak_mib
 
 PROJECT = Path(__file__).parents[2]
@@ -269,8 +269,8 @@ def memory_rows(bench: Bench, archive: Path, total: int) -> Iterator[Row]:
     }
     for what, (query, at_most) in asked.items():
         code = (
-            "import sys; from archive.recall import Recall;"
-            "from archive.recall_query import EVERYTHING, parse_query\n"
+            "import sys; from archive.recall.search import Recall;"
+            "from archive.recall.query import EVERYTHING, parse_query\n"
             f"for found in Recall(sys.argv[1]).query({query}): pass"
         )
         yield Row(

@@ -13,16 +13,16 @@ from pathlib import Path
 import redis.asyncio
 
 from archive.build import build_round_record
+from archive.publishing.writer import FileArchiveWriter
 from archive.record_json import record_to_bytes
-from archive.writer import FileArchiveWriter
 from bench.measure import Bench, Row, Stopwatch, interleaved
 from streams.event import Event
 from streams.feed import ARCHIVERS, FeedGroup
 from streams.keys import Keys
 from streams.redis_store import RedisEventStore
-from worker.archiver import Archiver, ArchiverPolicy
-from worker.archiving import ArchivingPolicy, StreamArchiver
-from worker.sequencer import Sequencer, SequencerPolicy
+from worker.archiving.archiver import Archiver, ArchiverPolicy
+from worker.archiving.stream_archiver import ArchivingPolicy, StreamArchiver
+from worker.sequencing.sequencer import Sequencer, SequencerPolicy
 
 STREAMS, ROUND = 50, 20
 PAYLOAD = {

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import redis.asyncio
 
+from archive.publishing.writer import FileArchiveWriter
 from archive.record_json import stored_from_bytes
+from archive.storage.volume import Volume
 from archive.survey import Survey
-from archive.volume import Volume
-from archive.writer import FileArchiveWriter
 from bench.measure import Bench, Row, Stopwatch, interleaved, peak_mib
 from streams.event import Event
 from streams.redis_store import RedisEventStore
-from worker.archived import Archived
-from worker.archiving import ArchivingPolicy, StreamArchiver
-from worker.verifying import Verifier
+from worker.archiving.facts import Archived
+from worker.archiving.stream_archiver import ArchivingPolicy, StreamArchiver
+from worker.verifying.verifier import Verifier
 
 PROJECT = Path(__file__).parents[2]
 PER_STREAM = 100

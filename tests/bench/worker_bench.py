@@ -14,7 +14,7 @@ from pathlib import Path
 
 import redis.asyncio
 
-from archive.layout import stream_dir
+from archive.storage.layout import stream_dir
 from bench.measure import RUNS, Bench, Row, Stopwatch
 from bench.pipeline_bench import EVENT_JSON, ROUND, STREAMS, atomic_write, entries, send
 from streams.keys import Keys

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import redis
 
-import streams.embedded
-from streams.embedded import EmbeddedRedis, start_embedded
-from streams.embedded_server import ServerBinary, find_server
+import streams.embedded.start
+from streams.embedded.server import ServerBinary, find_server
+from streams.embedded.start import EmbeddedRedis, start_embedded
 from streams.errors import StoreUnavailable, UsageError
 
 
@@ -21,7 +21,7 @@ def embedded(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[EmbeddedRedis]:
     if request.param == "fakeredis":
-        monkeypatch.setattr(streams.embedded, "find_server", lambda: None)
+        monkeypatch.setattr(streams.embedded.start, "find_server", lambda: None)
     elif find_server() is None:
         pytest.skip("no redis-server")
     with start_embedded(tmp_path / "data") as running:
@@ -31,7 +31,7 @@ def embedded(
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedRedis]:
-    monkeypatch.setattr(streams.embedded, "find_server", lambda: None)
+    monkeypatch.setattr(streams.embedded.start, "find_server", lambda: None)
     with start_embedded(tmp_path / "data") as running:
         yield running
 
@@ -146,7 +146,7 @@ def test_data_of_a_server_is_not_left_aside_for_fakeredis(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "appendonly.aof").write_bytes(b"")
-    monkeypatch.setattr(streams.embedded, "find_server", lambda: None)
+    monkeypatch.setattr(streams.embedded.start, "find_server", lambda: None)
     with pytest.raises(UsageError, match="has the data of a redis-server; put one on PATH"):
         start_embedded(tmp_path)
 
@@ -156,7 +156,7 @@ def test_data_of_a_newer_server_is_not_left_aside_for_an_older_one(
 ) -> None:
     (tmp_path / "appendonlydir").mkdir()
     old = ServerBinary("/usr/bin/redis-server", (6, 2), "redis-server 6.2.0")
-    monkeypatch.setattr(streams.embedded, "find_server", lambda: old)
+    monkeypatch.setattr(streams.embedded.start, "find_server", lambda: old)
     with pytest.raises(UsageError, match="has the data of a redis-server 7"):
         start_embedded(tmp_path)
 
@@ -170,7 +170,7 @@ def test_a_server_that_cannot_start_is_an_error_that_quotes_it(
     manifest.mkdir()
     (manifest / "appendonly.aof.manifest").write_text("no manifest\n")
     (tmp_path / "appendonly.aof").write_bytes(b"*no command\r\n")
-    monkeypatch.setattr(streams.embedded, "_refuse_foreign_data", lambda *_: None)
+    monkeypatch.setattr(streams.embedded.start, "_refuse_foreign_data", lambda *_: None)
     with pytest.raises(StoreUnavailable, match=r"does not start: .+"):
         start_embedded(tmp_path)
 

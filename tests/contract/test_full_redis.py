@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis.exceptions import OutOfMemoryError
 
-from streams.commit import Committer
+from streams.committing.commit import Committer
 from streams.errors import StoreFull
 from streams.event import Event
 from streams.forced import snapshot
@@ -20,8 +20,8 @@ from support.subscribers import handle
 from support.verified import verified
 from support.waiting import eventually
 from support.workshop import Workshop, drain, versions
-from worker.janitor import Janitor
-from worker.sequencer import Sequencer, SequencerPolicy
+from worker.sequencing.sequencer import Sequencer, SequencerPolicy
+from worker.upkeep.janitor import Janitor
 
 ROOM = 64 << 20
 

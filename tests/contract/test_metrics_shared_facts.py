@@ -14,7 +14,7 @@ from streams.errors import StoreUnavailable
 from streams.event import Event
 from streams.redis_store import RedisEventStore
 from support.redis_server import RedisServer
-from worker.compaction_plan import CompactionPolicy
+from worker.compacting.plan import CompactionPolicy
 from worker.settings.load import load_settings
 from worker.shared_facts import SharedFactsReader, shared_gauges, volume_facts
 

@@ -6,7 +6,7 @@ import pytest
 
 from streams.event import Event
 from support.workshop import Workshop, drain
-from worker.compaction_plan import CompactionPolicy
+from worker.compacting.plan import CompactionPolicy
 from worker.top.reader import TopReader
 
 pytestmark = pytest.mark.parametrize("workshop", ["redis-7", "redis-6.2", "cluster"], indirect=True)

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 import pytest
 
 from archive.failures import ArchiveFailure
-from archive.published import Result
+from archive.publishing.published import Result
+from archive.publishing.writer import FileArchiveWriter
 from archive.record import RoundRecord
-from archive.writer import FileArchiveWriter
 from streams.event import Event
 from support.workshop import Workshop, drain
-from worker.rounds import RoundLimits
+from worker.archiving.rounds import RoundLimits
 
 
 class BrokenWriter:

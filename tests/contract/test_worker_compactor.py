@@ -10,7 +10,7 @@ from streams.event import SUMMARY_TYPE
 from streams.integrity import verify_stream_integrity
 from streams.state import Advance, advance
 from support.workshop import Workshop, drain, versions
-from worker.compactor import Compactor
+from worker.compacting.compactor import Compactor
 
 
 async def compact_all(compactor: Compactor, stream: str) -> int:

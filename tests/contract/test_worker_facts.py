@@ -7,16 +7,16 @@ import errno
 from collections.abc import Iterable, Sequence
 
 from archive.failures import ArchiveFailure
-from archive.published import Result
+from archive.publishing.published import Result
 from archive.record import RoundRecord
-from streams.commit import Committer
+from streams.committing.commit import Committer
 from streams.errors import StoreUnavailable
 from streams.event import Event
 from streams.lease import owner_of
 from streams.redis_store import RedisEventStore
 from streams.wire import Command, Wires
 from support.workshop import Workshop, drain
-from worker.wire_metrics import kind_of
+from worker.running.wire_metrics import kind_of
 
 
 class FullVolume:

@@ -6,7 +6,7 @@ import pytest
 
 from streams.event import Event
 from support.workshop import Workshop, drain, versions
-from worker.retirement import RetirementPolicy
+from worker.upkeep.retirement import RetirementPolicy
 
 DAY_MS = 86_400_000
 IDLE = RetirementPolicy(stream_ttl_ms=7 * DAY_MS, forget_after_ms=90 * DAY_MS)

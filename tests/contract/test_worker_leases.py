@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from archive.published import Result
+from archive.publishing.published import Result
+from archive.publishing.writer import FileArchiveWriter
 from archive.record import RoundRecord
-from archive.writer import FileArchiveWriter
 from streams.event import Event
 from support.waiting import eventually
 from support.workshop import Workshop, drain, versions
-from worker.compactor import Compactor
-from worker.janitor import Janitor
+from worker.compacting.compactor import Compactor
+from worker.upkeep.janitor import Janitor
 
 TTL_MS = 200
 DUE = {"threshold": 20, "keep_recent": 5}

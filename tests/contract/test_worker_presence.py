@@ -9,7 +9,7 @@ import pytest
 from streams.feed import ARCHIVERS, FeedGroup
 from support.waiting import eventually
 from support.workshop import Workshop, drain
-from worker import archiver
+from worker.archiving import archiver
 
 pytestmark = pytest.mark.parametrize("workshop", ["redis-7", "redis-6.2", "cluster"], indirect=True)
 

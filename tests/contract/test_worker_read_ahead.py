@@ -5,8 +5,8 @@ from __future__ import annotations
 from streams.inbox import parse_entry
 from support.waiting import eventually
 from support.workshop import Workshop, drain
-from worker.inbox_reader import PagePolicy
-from worker.sequencer import Sequencer
+from worker.sequencing.reader import PagePolicy
+from worker.sequencing.sequencer import Sequencer
 
 PAIRS = PagePolicy(entries=2)
 
@@ -41,7 +41,7 @@ async def test_entries_are_parsed_while_the_page_before_them_is_committed(
 ):
     parsed: list[bytes] = []
     monkeypatch.setattr(
-        "worker.inbox_page.parse_entry",
+        "worker.sequencing.page.parse_entry",
         lambda name, *rest: parsed.append(name) or parse_entry(name, *rest),
     )
     await halfway(workshop)

@@ -13,9 +13,9 @@ from streams.integrity import verify_stream_integrity
 from streams.memory import Memory
 from streams.state import Advance, advance
 from support.workshop import Workshop, drain, versions
-from worker import relief as relief_module
-from worker.compactor import Compactor
-from worker.relief import Relief, Relieved
+from worker.compacting.compactor import Compactor
+from worker.upkeep import relief as relief_module
+from worker.upkeep.relief import Relief, Relieved
 
 
 async def relieve_all(compactor: Compactor, stream: str) -> int:

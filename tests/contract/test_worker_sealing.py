@@ -8,9 +8,9 @@ from archive.segments import ArchiveStore
 from ops.metrics import Metrics
 from ops.repeats import CauseLimiter
 from support.workshop import Workshop, drain
-from worker.archived import Archived
-from worker.reporter import TenantReporter
-from worker.sealing import SealOutcome, SegmentSealer
+from worker.archiving.facts import Archived
+from worker.running.reporter import TenantReporter
+from worker.sealing.sealer import SealOutcome, SegmentSealer
 
 
 class FullStore:

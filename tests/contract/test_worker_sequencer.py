@@ -8,7 +8,7 @@ from streams.integrity import verify_stream_integrity
 from streams.plan import BatchLimits
 from streams.redis_store import StoreOptions
 from support.workshop import Workshop, drain
-from worker.inbox_reader import PagePolicy
+from worker.sequencing.reader import PagePolicy
 
 
 async def test_entries_reach_their_logs_in_arrival_order(workshop: Workshop):

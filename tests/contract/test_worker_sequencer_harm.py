@@ -65,7 +65,7 @@ def deadly(monkeypatch):
             raise Died
         return parse_entry(entry_id, fields, limits)
 
-    monkeypatch.setattr("worker.inbox_page.parse_entry", parse)
+    monkeypatch.setattr("worker.sequencing.page.parse_entry", parse)
 
 
 async def sequence_to_the_end(workshop: Workshop, **policy) -> int:

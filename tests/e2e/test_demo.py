@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import streams.embedded
-from streams.embedded_server import find_server
+import streams.embedded.start
+from streams.embedded.server import find_server
 from worker import cli
 
 
 @pytest.fixture(params=["redis-server", "fakeredis"])
 def redis_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "fakeredis":
-        monkeypatch.setattr(streams.embedded, "find_server", lambda: None)
+        monkeypatch.setattr(streams.embedded.start, "find_server", lambda: None)
     elif find_server() is None:
         pytest.skip("no redis-server")
     return str(request.param)

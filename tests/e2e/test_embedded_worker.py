@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 import redis
 
-from streams.embedded_server import find_server
+from streams.embedded.server import find_server
 from support.waiting import eventually_sync
 from support.worker_process import ENDS_SOON
 
 _WITHOUT_SERVER = """
 import sys
-import streams.embedded
+import streams.embedded.start
 if sys.argv.pop(1) == "fakeredis":
-    streams.embedded.find_server = lambda: None
+    streams.embedded.start.find_server = lambda: None
 from worker.cli import main
 main()
 """

@@ -293,7 +293,7 @@ def test_a_busy_segment_store_is_waited_for_then_pending(
     monkeypatch.setenv("ARES_SEGMENTS_BASE", str(base))
     scope = f"{archived.tenant}/s"
     ArchiveStore(base, scope, "s").seal([{"role": "user", "content": "lighthouse"}], "")
-    monkeypatch.setattr("worker.erasing_segments._PAUSE_S", 0)
+    monkeypatch.setattr("worker.erasing.segments._PAUSE_S", 0)
 
     def busy(*_: object) -> int:
         raise SegmentBusy

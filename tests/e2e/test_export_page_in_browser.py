@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from archive.export import export_html
 from archive.places import ArchivedRound, Place, StreamFolder
+from archive.recall.export import export_html
 from archive.record import FileChange, RoundRecord
 from archive.record_json import record_to_dict
 

@@ -26,7 +26,7 @@ QUICK = {
 
 # The program, looking ten times as often at what it needs.
 MAIN = """
-from worker import probe
+from worker.running import probe
 from worker.cli import main
 
 probe._EVERY_S = 0.5
@@ -35,7 +35,7 @@ main()
 # The same, and a call that blocks the event loop for a minute once the file at {path} is there.
 HANGING = """
 import asyncio, pathlib, time
-from worker.supervisor import Worker
+from worker.running.supervisor import Worker
 
 work = Worker.run
 

@@ -11,7 +11,7 @@ import redis
 from streams.keys import Keys
 from support.waiting import eventually_sync
 from support.worker_process import Installation
-from worker.exit_codes import ExitCode
+from worker.console.exit_codes import ExitCode
 
 KEYS = Keys("default")
 

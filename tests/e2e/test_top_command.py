@@ -20,7 +20,7 @@ from support.command_line import CommandLine
 from support.redis_server import RedisServer, die_with_parent
 from support.waiting import eventually_sync
 from support.worker_process import PROGRAM
-from worker.output import width_of
+from worker.console.output import width_of
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 SHOW_CURSOR = b"\x1b[?25h"

@@ -13,7 +13,7 @@ import redis
 from archive.erase import Eraser
 from streams.keys import Keys
 from support.command_line import CommandLine
-from worker.verifying import Verifier
+from worker.verifying.verifier import Verifier
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ import pytest
 
 from archive import FileArchiveReader, FileArchiveWriter
 from archive.failures import ArchiveFailure, failure_reason
-from archive.layout import TAKEN_PREFIX
 from archive.record_json import record_from_bytes, record_to_bytes
+from archive.storage.layout import TAKEN_PREFIX
 from streams.errors import AresError
 from support.rounds import a_round
 from support.simulated_disk import ROOT, FaultyDisk, SimulatedDisk, failing, os_error

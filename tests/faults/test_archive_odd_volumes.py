@@ -9,9 +9,9 @@ import stat
 import pytest
 
 from archive import FileArchiveReader, FileArchiveWriter
-from archive.disk import FileFacts
 from archive.failures import ArchiveFailure
-from archive.os_disk import OsDisk
+from archive.storage.disk import FileFacts
+from archive.storage.os_disk import OsDisk
 from streams.errors import AresError
 from support.rounds import a_round
 from support.simulated_disk import FaultyDisk, Hook, failing, os_error

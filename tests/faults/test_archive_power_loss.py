@@ -18,7 +18,7 @@ import pytest
 
 from archive import FileArchiveReader, FileArchiveWriter, PublicationConflict, RoundRecord
 from archive.erase import Eraser
-from archive.publication import identity_of
+from archive.publishing.publication import identity_of
 from archive.record_json import Tombstone, record_from_bytes, record_to_bytes, stored_from_bytes
 from support.simulated_disk import ROOT, SimulatedCrash, SimulatedDisk, failing
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 import redis
 
-from streams.embedded import start_embedded
-from streams.embedded_server import find_server
+from streams.embedded.server import find_server
+from streams.embedded.start import start_embedded
 from support.waiting import eventually_sync
 
 _OWNER = """
 import sys
 from pathlib import Path
-from streams.embedded import start_embedded
+from streams.embedded.start import start_embedded
 running = start_embedded(Path(sys.argv[1]))
 print(running.url, flush=True)
 sys.stdin.read()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from archive.build import build_round_record
-from archive.screen import screen_text
+from archive.screening.screen import screen_text
 from streams.event import Event
 
 SIZE = 60_000

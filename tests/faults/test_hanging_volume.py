@@ -18,7 +18,7 @@ from support.worker_process import Installation
 _HANGS = """
 import os, threading
 os.cpu_count = os.process_cpu_count = lambda: 1
-from archive.os_disk import OsDisk
+from archive.storage.os_disk import OsDisk
 def sync(disk, handle):
     print("hanging", flush=True)
     threading.Event().wait()

@@ -23,7 +23,7 @@ from support.doomed import BEFORE, SENT, Doom, Nursery
 from support.outcome import Outcome, lapse, outcome
 from support.redis_server import REDIS_7, REDIS_62, RedisServer
 from support.worker_process import Installation
-from worker.exit_codes import ExitCode
+from worker.console.exit_codes import ExitCode
 
 KEYS = Keys("default")
 SETTINGS = {

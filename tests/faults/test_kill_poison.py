@@ -8,7 +8,7 @@ from streams.keys import Keys
 from support.doomed import BEFORE, Doom, Nursery
 from support.outcome import check_against, lapse, outcome
 from support.worker_process import Installation
-from worker.exit_codes import ExitCode
+from worker.console.exit_codes import ExitCode
 
 KEYS = Keys("default")
 KILLED = -9

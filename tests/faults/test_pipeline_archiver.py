@@ -8,15 +8,15 @@ from collections.abc import Iterable
 import pytest
 
 from archive import FileArchiveWriter, RoundRecord
-from archive.published import Result
+from archive.publishing.published import Result
 from streams.errors import StoreUnavailable
 from streams.event import Event
 from streams.subscription.patience import pause
 from support.slow_writer import SlowWriter
 from support.waiting import eventually
 from support.workshop import Workshop, drain
-from worker import archiving
-from worker.rounds import RoundLimits
+from worker.archiving import stream_archiver as archiving
+from worker.archiving.rounds import RoundLimits
 
 FAR_BEHIND = 6_000
 

@@ -11,7 +11,7 @@ from streams.consumers import retire_consumers
 from support.slow_writer import SlowWriter
 from support.waiting import eventually
 from support.workshop import Workshop, drain
-from worker.archiver import ArchiverFacts
+from worker.archiving.archiver import ArchiverFacts
 
 
 @pytest.mark.parametrize("meddling", ["acked by hand", "group destroyed", "feed deleted"])

@@ -15,8 +15,8 @@ from streams.event import SUMMARY_TYPE, Event
 from streams.integrity import verify_stream_integrity
 from streams.summary import unpack
 from support.workshop import Workshop, drain, versions
-from worker.compactor import Compactor
-from worker.retirement import RetirementPolicy
+from worker.compacting.compactor import Compactor
+from worker.upkeep.retirement import RetirementPolicy
 
 
 async def archived(shop: Workshop, stream: str, rounds: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 from streams.errors import AresError, CorruptionError, StreamCorrupted
 from streams.event import Event
 from support.workshop import Workshop, drain
-from worker.inbox_reader import PagePolicy
+from worker.sequencing.reader import PagePolicy
 
 Damage = Callable[[Workshop], Awaitable[None]]
 

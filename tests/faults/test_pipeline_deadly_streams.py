@@ -7,8 +7,8 @@ import pytest
 from streams.errors import StoreUnavailable
 from support.dying import Died, die_until_done
 from support.workshop import Workshop, drain
-from worker import archiving
-from worker.deadly_streams import DeadlyStream
+from worker.archiving import stream_archiver as archiving
+from worker.archiving.deadly_streams import DeadlyStream
 
 
 @pytest.fixture

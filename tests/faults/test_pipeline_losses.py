@@ -14,8 +14,8 @@ from streams.lease import Lease
 from support.lossy_proxy import Fault, LossyProxy
 from support.waiting import eventually
 from support.workshop import Workshop, drain
-from worker.inbox_losses import Level, Loss, find_loss
-from worker.sequencer import LEASE, Sequencer
+from worker.sequencing.losses import Level, Loss, find_loss
+from worker.sequencing.sequencer import LEASE, Sequencer
 
 LOOK_MS = 11_000
 

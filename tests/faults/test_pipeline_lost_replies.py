@@ -11,10 +11,10 @@ from streams.errors import StoreUnavailable
 from streams.summary import unpack
 from streams.wire import Command, Reply, Wire
 from support.workshop import Workshop
-from worker.archiver import Archiver
-from worker.compactor import Compactor
-from worker.janitor import Janitor
-from worker.sequencer import Sequencer
+from worker.archiving.archiver import Archiver
+from worker.compacting.compactor import Compactor
+from worker.sequencing.sequencer import Sequencer
+from worker.upkeep.janitor import Janitor
 
 MOST_PACKETS = 300
 

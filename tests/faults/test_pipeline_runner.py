@@ -9,7 +9,7 @@ from ops.health import Readiness
 from ops.repeats import CauseLimiter
 from streams.backoff import Backoff
 from streams.errors import CorruptionError, StoreAccessDenied, StoreUnavailable
-from worker.runner import Runner
+from worker.running.runner import Runner
 
 AWAY = StoreUnavailable("away")
 

@@ -14,7 +14,7 @@ from streams.errors import StoreUnavailable, TooMuchContention
 from streams.inbox import parse_entry
 from support.lossy_proxy import Fault, LossyProxy
 from support.workshop import Workshop, drain
-from worker.inbox_reader import PagePolicy
+from worker.sequencing.reader import PagePolicy
 
 
 class Died(BaseException):
@@ -30,7 +30,7 @@ def deadly(monkeypatch):
             raise Died
         return parse_entry(entry_id, fields, limits)
 
-    monkeypatch.setattr("worker.inbox_page.parse_entry", parse)
+    monkeypatch.setattr("worker.sequencing.page.parse_entry", parse)
 
 
 def behind(proxy: LossyProxy, shop: Workshop) -> Workshop:

@@ -9,10 +9,10 @@ import pytest
 
 from archive import FileArchiveWriter, RoundRecord
 from archive.failures import InvalidQuery
-from archive.recall import Recall
-from archive.recall_bytes import prefilter
-from archive.recall_guard import MATCH_SECONDS
-from archive.recall_query import parse_pattern
+from archive.recall.guard import MATCH_SECONDS
+from archive.recall.prefilter import prefilter
+from archive.recall.query import parse_pattern
+from archive.recall.search import Recall
 
 
 def test_an_exponential_pattern_is_stopped(tmp_path):

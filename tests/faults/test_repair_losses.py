@@ -12,8 +12,8 @@ from streams.event import SUMMARY_TYPE, Event
 from streams.integrity import verify_stream_integrity
 from support.damaged_streams import begin, foreign_entry, foreign_entry_deleted_again, mend
 from support.workshop import Workshop, drain, versions
-from worker.repair_log import LOST_TYPE
-from worker.repairing import LossNotAccepted
+from worker.repairing.log import LOST_TYPE
+from worker.repairing.repair import LossNotAccepted
 
 
 async def test_a_foreign_entry_is_kept_byte_for_byte_and_can_be_sent_again(every_shop: Workshop):

@@ -13,16 +13,16 @@ import pytest
 
 from archive.erase import Eraser
 from archive.failures import RoundNotFound
+from archive.publishing.writer import FileArchiveWriter
+from archive.storage.volume import Volume
 from archive.survey import Survey
-from archive.volume import Volume
-from archive.writer import FileArchiveWriter
 from streams.keys import Keys
 from streams.tail import read_facts
 from support.waiting import eventually
 from support.workshop import Workshop, drain
-from worker.compactor import Compactor
-from worker.retirement import RetirementPolicy
-from worker.verifying import Verifier
+from worker.compacting.compactor import Compactor
+from worker.upkeep.retirement import RetirementPolicy
+from worker.verifying.verifier import Verifier
 
 PASSES = 10
 KEPT = 12

@@ -13,7 +13,7 @@ import pytest
 
 from support.promql import exposition
 from worker import cli
-from worker.cli_classes import GLOBAL_OPTIONS
+from worker.console.classes import GLOBAL_OPTIONS
 from worker.settings.load import setting_fields, variable
 
 ROOT = Path(__file__).parents[2]

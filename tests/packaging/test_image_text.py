@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from support.chart import ROOT, needed, objects, pods
-from worker.revision import revision
+from worker.running.revision import revision
 from worker.settings.model import Settings
 from worker.settings.types import parse_duration
 

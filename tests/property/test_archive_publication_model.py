@@ -21,9 +21,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from archive import FileArchiveWriter, PublicationConflict, RoundRecord
 from archive.erase import Eraser
 from archive.failures import RecordDamaged
-from archive.publication import StoredRound, stored_round
+from archive.publishing.publication import StoredRound, stored_round
 from archive.record_json import record_to_bytes, stored_from_bytes
-from archive.verify_rounds import check_rounds
+from archive.verifying.rounds import check_rounds
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 clusters = st.integers(0, 1)

@@ -13,7 +13,7 @@ from archive.build import build_round_record, cut_rounds
 from archive.extract.shell import parse_script
 from archive.identifiers import protect_identifiers
 from archive.record import ACTIONS
-from archive.screen import screen_text
+from archive.screening.screen import screen_text
 from streams.event import TERMINAL_TYPES, Event
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

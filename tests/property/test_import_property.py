@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from streams.codec import Limits
 from streams.inbox import parse_entry
-from worker import output
-from worker.import_lines import BadLine, ImportEntry, LineParser
+from worker.console import output
+from worker.importing.lines import BadLine, ImportEntry, LineParser
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text()
 _VALUES = st.recursive(

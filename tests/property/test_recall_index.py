@@ -17,9 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from archive import FileArchiveReader, FileArchiveWriter, RoundRecord
 from archive.erase import Eraser
 from archive.places import ArchivedRound, Problem
-from archive.publication import end_time
-from archive.recall import Recall
-from archive.recall_query import Filters, Query, matches, newest_first, parse_query
+from archive.publishing.publication import end_time
+from archive.recall.query import Filters, Query, matches, newest_first, parse_query
+from archive.recall.search import Recall
 from archive.record import Check, FileChange, Verdict
 from archive.record_json import record_to_bytes
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.verify import LiveStream, check_stream
+from archive.verifying.checks import LiveStream, check_stream
 from streams.codec import Limits, decode_entry, encode_event
 from streams.event import Event
 from streams.plan import Head
 from streams.state import StreamState
 from streams.summary import pack, summarize
-from worker.repair_log import LOST_TYPE, RawEntry
-from worker.repair_plan import Evidence, Reach, Repair, plan_repair
+from worker.repairing.log import LOST_TYPE, RawEntry
+from worker.repairing.plan import Evidence, Reach, Repair, plan_repair
 
 NOW_MS = 1_900_000_000_000
 BEGAN_MS = 1_800_000_000_000

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archive.screen_find import is_suspicious
-from archive.screen_names import ASSIGNMENT, FLAG
-from archive.screen_rules import KEY_BEGIN, RULES
+from archive.screening.find import is_suspicious
+from archive.screening.names import ASSIGNMENT, FLAG
+from archive.screening.rules import KEY_BEGIN, RULES
 
 PATTERNS = {f"{number}-{rule.kind}": rule.pattern for number, rule in enumerate(RULES)}
 PATTERNS |= {"assignment": ASSIGNMENT, "flag": FLAG, "private-key": KEY_BEGIN}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from archive.storage.volume import Volume
 from archive.survey import Survey
-from archive.volume import Volume
 from support.workshop import Workshop, drain
-from worker.repairing import Diagnosis, Repairer
+from worker.repairing.repair import Diagnosis, Repairer
 
 
 async def begin(shop: Workshop, *, archived: bool = True, open_events: int = 2) -> None:

@@ -193,7 +193,7 @@ def _watch_files(steps: _Steps) -> None:
 
 
 def _watch_decoding(steps: _Steps) -> None:
-    from worker import inbox_page
+    from worker.sequencing import page as inbox_page
 
     parse = inbox_page.parse_entry
 
@@ -206,7 +206,7 @@ def _watch_decoding(steps: _Steps) -> None:
 
 
 def _watch_building(steps: _Steps) -> None:
-    from worker import archiving
+    from worker.archiving import stream_archiver as archiving
 
     build = archiving.build_round_record
 
@@ -266,7 +266,7 @@ def main() -> None:
     """Answer commands, one JSON document a line, until there are no more."""
     import worker.commands.run
     import worker.commands.verify
-    import worker.wiring  # noqa: F401
+    import worker.wiring.worker  # noqa: F401
 
     for line in sys.stdin:
         told = json.loads(line)

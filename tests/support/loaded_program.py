@@ -181,8 +181,8 @@ def main() -> None:
 
     for module in pkgutil.iter_modules(worker.commands.__path__, "worker.commands."):
         import_module(module.name)
-    import_module("worker.wiring")
-    import_module("worker.probe")._EVERY_S = _LOOK_EVERY_S
+    import_module("worker.wiring.worker")
+    import_module("worker.running.probe")._EVERY_S = _LOOK_EVERY_S
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody here waits for those who wait
     for line in sys.stdin:
         print(_fork(json.loads(line)), flush=True)  # noqa: T201 - the answer

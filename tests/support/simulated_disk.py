@@ -1,4 +1,4 @@
-"""A disk that forgets what wasn't fsynced, and one that fails on demand; for `archive.disk`.
+"""A disk that forgets what wasn't fsynced, and one that fails on demand.
 
 `SimulatedDisk` keeps two versions of everything: what a running system sees, and what survives
 power loss. Names in a folder and bytes in a file become durable by `sync` alone, each change
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from archive.disk import FileFacts, Space
-from archive.os_disk import OsDisk
+from archive.storage.disk import FileFacts, Space
+from archive.storage.os_disk import OsDisk
 
 ROOT = "/archive"
 

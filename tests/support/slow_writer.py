@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Iterable
 
-from archive.published import Result
+from archive.publishing.published import Result
+from archive.publishing.writer import FileArchiveWriter
 from archive.record import RoundRecord
-from archive.writer import FileArchiveWriter
 from support.workshop import Workshop
 
 

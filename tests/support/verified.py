@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from archive.storage.volume import Volume
 from archive.survey import Survey
-from archive.verify import Finding
-from archive.volume import Volume
+from archive.verifying.checks import Finding
 from support.workshop import Workshop
-from worker.verifying import Verifier
+from worker.verifying.verifier import Verifier
 
 
 def damages(request: pytest.FixtureRequest) -> bool:

@@ -9,26 +9,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from archive.publishing.writer import FileArchiveWriter
 from archive.reader import FileArchiveReader
 from archive.record import RoundRecord
-from archive.writer import FileArchiveWriter
 from streams.event import Event
 from streams.feed import ARCHIVERS, FeedGroup
 from streams.keys import Keys
 from streams.redis_store import RedisEventStore, StoreOptions
 from streams.wire import Client
-from worker.archiver import Archiver, ArchiverFacts, ArchiverPolicy
-from worker.archiving import ArchivingPolicy, StreamArchiver
-from worker.compaction_plan import CompactionPolicy
-from worker.compactor import LEASE_TTL_MS, Compactor
-from worker.inbox_commit import InboxPolicy, Sequenced
-from worker.inbox_reader import PagePolicy
-from worker.janitor import Janitor, JanitorPolicy
-from worker.relief import Relief
-from worker.retirement import Retirement, RetirementPolicy
-from worker.rounds import RoundLimits
-from worker.sequencer import Sequencer, SequencerPolicy
-from worker.window_summary import Summarizer
+from worker.archiving.archiver import Archiver, ArchiverFacts, ArchiverPolicy
+from worker.archiving.rounds import RoundLimits
+from worker.archiving.stream_archiver import ArchivingPolicy, StreamArchiver
+from worker.compacting.compactor import LEASE_TTL_MS, Compactor
+from worker.compacting.plan import CompactionPolicy
+from worker.compacting.window_summary import Summarizer
+from worker.sequencing.commit import InboxPolicy, Sequenced
+from worker.sequencing.reader import PagePolicy
+from worker.sequencing.sequencer import Sequencer, SequencerPolicy
+from worker.upkeep.janitor import Janitor, JanitorPolicy
+from worker.upkeep.relief import Relief
+from worker.upkeep.retirement import Retirement, RetirementPolicy
 
 
 @dataclass(slots=True)

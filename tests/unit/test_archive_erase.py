@@ -11,8 +11,8 @@ import pytest
 
 from archive import FileArchiveReader, FileArchiveWriter, RoundErased, RoundNotFound, RoundRecord
 from archive.erase import Eraser
-from archive.layout import TEMP_PREFIX, stream_dir
 from archive.record_json import record_to_bytes
+from archive.storage.layout import TEMP_PREFIX, stream_dir
 from support.simulated_disk import FaultyDisk
 
 SECRET = "the secret plan"

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from archive.export import FORMATS, export_html, export_jsonl, export_markdown
 from archive.places import ArchivedRound, Place, StreamFolder
+from archive.recall.export import FORMATS, export_html, export_jsonl, export_markdown
 from archive.record import Check, FileChange, RoundRecord, Verdict
 from archive.record_json import record_to_dict
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.errors import InvalidRound
-from archive.layout import (
+from archive.storage.layout import (
     is_hashed,
     round_files,
     round_name,

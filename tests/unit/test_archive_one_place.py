@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import archive
-from archive.disk import Disk
+from archive.storage.disk import Disk
 
 PACKAGE = Path(archive.__file__).parent
 DISKS = ("disk", "_disk")

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from archive.probe import probe
+from archive.storage.probe import probe
 from support.simulated_disk import FaultyDisk, failing
 
 

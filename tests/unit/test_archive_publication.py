@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.publication import (
+from archive.publishing.publication import (
     UNKNOWN_TIME,
     Adopt,
     Aged,

@@ -22,8 +22,8 @@ from archive import (
 from archive.errors import InvalidRound
 from archive.failures import UnsafePath
 from archive.places import Problem
-from archive.recall import Recall
-from archive.recall_query import EVERYTHING, parse_query
+from archive.recall.query import EVERYTHING, parse_query
+from archive.recall.search import Recall
 from support.simulated_disk import FaultyDisk, failing, os_error
 
 

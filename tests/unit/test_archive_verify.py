@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from archive.publication import StoredRound
+from archive.publishing.publication import StoredRound
 from archive.record import RoundIdentity
-from archive.verify import LiveStream, check_archived, check_stream, comparable_rounds
+from archive.verifying.checks import LiveStream, check_archived, check_stream, comparable_rounds
 from streams.state import StreamState
 
 HEALTHY = LiveStream(

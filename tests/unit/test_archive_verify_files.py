@@ -10,10 +10,10 @@ import pytest
 
 from archive import ArchiveMissing, FileArchiveWriter, RoundRecord
 from archive.erase import Eraser
-from archive.layout import TEMP_PREFIX, stream_dir
+from archive.storage.layout import TEMP_PREFIX, stream_dir
+from archive.storage.volume import Volume
 from archive.survey import Survey
-from archive.verify_files import check_archive, check_folder, own_folder
-from archive.volume import Volume
+from archive.verifying.files import check_archive, check_folder, own_folder
 
 DAY_NS = 24 * 3_600_000_000_000
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from archive.publication import StoredRound
+from archive.publishing.publication import StoredRound
 from archive.record import RoundIdentity
-from archive.verify_rounds import check_rounds
+from archive.verifying.rounds import check_rounds
 
 
 def stored(number: int, first: int, last: int, *, epoch: int = 0, digest: str = "") -> StoredRound:

@@ -12,10 +12,10 @@ from archive import (
     FileArchiveWriter,
     Published,
 )
-from archive.disk import Modes
 from archive.failures import UnsafePath
-from archive.layout import TEMP_PREFIX, stream_dir
 from archive.record_json import record_to_bytes
+from archive.storage.disk import Modes
+from archive.storage.layout import TEMP_PREFIX, stream_dir
 from support.rounds import a_round, files
 
 

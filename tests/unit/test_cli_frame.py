@@ -13,9 +13,10 @@ import click
 import pytest
 
 from streams import errors
-from worker import cli, exit_codes
-from worker.cli_classes import AresCommand, LazyCommand
-from worker.exit_codes import ExitCode, exit_code_of, hint_for
+from worker import cli
+from worker.console import exit_codes
+from worker.console.classes import AresCommand, LazyCommand
+from worker.console.exit_codes import ExitCode, exit_code_of, hint_for
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streams.event import Event
-from worker import output, words
+from worker.console import output, words
 
 HOSTILE = "a\x1b]52;c;Zm9v\x07b\x1b[2J\x9bc\x7f\u202ed\u2066e\u200ff\u2028g\ud83d\x00\r"
 

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from support.waiting import turns
-from worker.parts import CompactionPart, DueStreams
+from worker.running.parts import CompactionPart, DueStreams
 
 THRESHOLD = 10
 

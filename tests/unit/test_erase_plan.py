@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.publication import StoredRound
+from archive.publishing.publication import StoredRound
 from archive.record import RoundIdentity, RoundRecord
 from streams.summary import EventSummary
-from worker.erasing_plan import WITHHELD, Versions, is_in_redis, withheld, without_round
-from worker.erasing_tail import blank
+from worker.erasing.plan import WITHHELD, Versions, is_in_redis, withheld, without_round
+from worker.erasing.tail import blank
 
 
 def stored(round_: int, first: int, last: int, epoch: int = 0) -> StoredRound:

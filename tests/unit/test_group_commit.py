@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from streams.commit_batch import Outcome
-from streams.group_commit import GroupCommit
+from streams.committing.batch import Outcome
+from streams.committing.group import GroupCommit
 from streams.plan import Append, BatchLimits
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streams.codec import Limits
-from worker.import_lines import BadLine, ImportEntry, LineParser, longest_line
+from worker.importing.lines import BadLine, ImportEntry, LineParser, longest_line
 
 MODIFIED_MS = 1_700_000_000_000
 

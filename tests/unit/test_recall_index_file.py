@@ -14,15 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from archive import FileArchiveWriter, RoundRecord, index_refresh
+from archive import FileArchiveWriter, RoundRecord
 from archive.erase import Eraser
 from archive.failures import IndexUnusable
-from archive.index import RecallIndex
-from archive.layout import index_name
-from archive.recall import Recall
-from archive.recall_query import EVERYTHING, Filters, parse_pattern, parse_query
+from archive.recall import index_refresh
+from archive.recall.index import RecallIndex
+from archive.recall.query import EVERYTHING, Filters, parse_pattern, parse_query
+from archive.recall.search import Recall
+from archive.storage.layout import index_name
+from archive.storage.volume import Volume
 from archive.survey import Survey
-from archive.volume import Volume
 
 PROJECT = Path(__file__).parents[2]
 
@@ -188,7 +189,7 @@ def test_a_damaged_index_is_made_anew_and_the_answer_is_right(archive, cache, da
 
 
 def test_more_words_than_sql_takes_do_no_harm_to_the_index(archive, cache, monkeypatch):
-    monkeypatch.setattr("archive.recall._drop", lambda path: pytest.fail("thrown away"))
+    monkeypatch.setattr("archive.recall.search._drop", lambda path: pytest.fail("thrown away"))
     words = " ".join(f"w{number}" for number in range(3_000))
     FileArchiveWriter(archive).record(record(4, summary=f"the fox {words}"))
     assert look(archive, cache, f"fox {words}") == [4]
@@ -324,7 +325,8 @@ def test_patterns_and_single_streams_are_read_from_the_files(archive, cache):
 
 def test_recall_is_imported_without_what_is_slow_to_import():
     code = (
-        "import archive, archive.recall, archive.index, archive.recall_render, archive.export, sys;"
+        "import archive.recall.search, archive.recall.index, archive.recall.render, sys;"
+        "import archive.recall.export;"
         "print([m for m in ('redis', 'pydantic', 'asyncio', 'fakeredis') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from archive.processes import can_spread, usable_processors
+from archive.recall.processes import can_spread, usable_processors
 from archive.record import RoundRecord
 from archive.record_json import record_to_bytes
 
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux 
 
 SEARCH = """
 import json, sys, threading
-from archive.processes import can_spread
-from archive.recall import Recall
-from archive.recall_query import EVERYTHING, parse_pattern, parse_query
+from archive.recall.processes import can_spread
+from archive.recall.search import Recall
+from archive.recall.query import EVERYTHING, parse_pattern, parse_query
 
 assert can_spread()
 said = {}
@@ -45,7 +45,7 @@ print(json.dumps(said))
 
 SPREAD = """
 import os, signal, sys
-from archive.processes import spread
+from archive.recall.processes import spread
 
 here = os.getpid()
 
@@ -116,7 +116,7 @@ def test_what_a_killed_process_leaves_is_done_here() -> None:
 def test_no_process_outlives_a_search_that_was_ended(number: signal.Signals) -> None:
     code = """
 import sys, time
-from archive.processes import spread
+from archive.recall.processes import spread
 
 def work(item):
     print(item, flush=True)
@@ -145,8 +145,8 @@ def test_a_pattern_that_takes_too_long_is_refused_from_any_process(archive: Path
     code = """
 import sys
 from archive.failures import InvalidQuery
-from archive.recall import Recall
-from archive.recall_query import parse_pattern
+from archive.recall.search import Recall
+from archive.recall.query import parse_pattern
 try:
     list(Recall(sys.argv[1], processes=2).query(parse_pattern("(a+)+$b")))
 except InvalidQuery as refused:

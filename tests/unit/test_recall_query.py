@@ -9,7 +9,7 @@ import pytest
 
 from archive.failures import InvalidQuery
 from archive.places import ArchivedRound, Place, StreamFolder
-from archive.recall_query import (
+from archive.recall.query import (
     Filters,
     failed_checks,
     matches,

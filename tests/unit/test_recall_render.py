@@ -7,15 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from archive.places import ArchivedRound, Place, StreamFolder
-from archive.recall_query import parse_pattern, parse_query
-from archive.recall_render import render_block, render_timeline, to_json
-from archive.recall_views import (
-    overviews,
-    render_overviews,
-    render_stats,
-    stats,
-    stats_to_dict,
-)
+from archive.recall.query import parse_pattern, parse_query
+from archive.recall.render import render_block, render_timeline, to_json
+from archive.recall.views import overviews, render_overviews, render_stats, stats, stats_to_dict
 from archive.record import Check, FileChange, RoundRecord, Verdict
 from archive.record_json import record_to_dict
 

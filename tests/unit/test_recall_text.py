@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from archive.recall_bytes import ASCII_WHEN_FOLDED
-from archive.recall_text import fold, match_spans, visible, visible_line
+from archive.recall.prefilter import ASCII_WHEN_FOLDED
+from archive.recall.text import fold, match_spans, visible, visible_line
 
 
 @pytest.mark.parametrize(

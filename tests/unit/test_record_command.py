@@ -11,7 +11,7 @@ import pytest
 
 from archive.reader import FileArchiveReader
 from worker import cli
-from worker.exit_codes import ExitCode
+from worker.console.exit_codes import ExitCode
 
 Run = Callable[..., tuple[int, str, str]]
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3

@@ -6,8 +6,8 @@ import pytest
 
 from streams.memory import Memory
 from streams.state import StreamState
-from worker.compaction_plan import CompactionPolicy, Window, plan_relief
-from worker.relief_plan import Pass, is_short, stuck_reason
+from worker.compacting.plan import CompactionPolicy, Window, plan_relief
+from worker.upkeep.relief_plan import Pass, is_short, stuck_reason
 
 INFO = (
     b"# Memory\r\nused_memory:1000\r\nused_memory_human:1.00K\r\nmem_not_counted_for_evict:100\r\n"

@@ -8,8 +8,8 @@ import pytest
 
 from ops.metrics import Metrics
 from ops.repeats import CauseLimiter
-from worker.compactor import Compacted
-from worker.reporter import TenantReporter
+from worker.compacting.compactor import Compacted
+from worker.running.reporter import TenantReporter
 
 
 def test_a_summarizer_that_fails_at_every_stream_is_one_line(caplog: pytest.LogCaptureFixture):

@@ -13,8 +13,8 @@ import pytest
 
 from archive.segments import ArchiveStore
 from worker import cli
-from worker.cli_classes import LazyCommand
-from worker.exit_codes import ExitCode
+from worker.console.classes import LazyCommand
+from worker.console.exit_codes import ExitCode
 
 UNKNOWN = "0" * 32
 Run = Callable[..., tuple[int, str, str]]

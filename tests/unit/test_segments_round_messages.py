@@ -9,7 +9,7 @@ import pytest
 from archive.segments import project_archive
 from streams.event import Event
 from unit.segment_events import completed, event, said, started
-from worker.round_messages import note_of, round_messages
+from worker.sealing.round_messages import note_of, round_messages
 
 WITHHELD = "[archive: withheld]"
 

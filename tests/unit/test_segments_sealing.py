@@ -17,10 +17,10 @@ from archive.segments import ArchiveStore, SegmentBusy, export_in
 from streams.errors import UsageError
 from streams.event import Event
 from unit.segment_events import completed, event, said, started
-from worker import sealing
-from worker.erasing_segments import Segments
-from worker.sealing import SealOutcome, SegmentSealer, load_redactor
-from worker.sealing_erased import is_erased_in
+from worker.erasing.segments import Segments
+from worker.sealing import sealer as sealing
+from worker.sealing.erased import is_erased_in
+from worker.sealing.sealer import SealOutcome, SegmentSealer, load_redactor
 
 
 def record(summary: str = "did it", stream: str = "s1", tenant: str = "acme") -> RoundRecord:
@@ -343,7 +343,7 @@ class TestErasure:
         self, base: Path, sealer: SegmentSealer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sealer.seal_round([said("one")], record())
-        monkeypatch.setattr("worker.erasing_segments._PAUSE_S", 0)
+        monkeypatch.setattr("worker.erasing.segments._PAUSE_S", 0)
         with hanging_flock(), pytest.raises(SegmentBusy, match="not answered"):
             await Segments(base, "acme", patience_s=0.05).forget_all("s1")
         assert await Segments(base, "acme").forget_all("s1") == 1

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.top_samples import HEALTHY, LEASES, NOW_MS, sample, stream, tenant
-from worker.output import width_of
+from worker.console.output import width_of
 from worker.top.rows import SORTS, short, span
 from worker.top.sample import LeaseLook, RedisLook, WorkerLook
 from worker.top.screen import Frame, render

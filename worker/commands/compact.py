@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker import output, words
-from worker.cli_classes import AresCommand, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
-    from worker.compactor import Compactor
+    from worker.compacting.compactor import Compactor
     from worker.settings.load import Settings
 
 
@@ -35,11 +35,11 @@ def compact(invocation: Invocation, stream: str, force: bool, dry_run: bool, as_
       ares-worker compact session-42 --dry-run
       ares-worker compact session-42 --force
     """
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
 
     async def fold(store: RedisEventStore, settings: Settings) -> _Folded:
         from streams.overview import Overview
-        from worker.wiring_tenant import build_compactor
+        from worker.wiring.tenant import build_compactor
 
         await Overview(store.wires, store.keys).stream(stream)
         compactor = build_compactor(store, settings)

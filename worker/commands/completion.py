@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from worker.cli_classes import AresCommand
+from worker.console.classes import AresCommand
 
 
 @click.command("completion", cls=AresCommand)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from worker import output
-from worker.cli_classes import AresGroup, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output
+from worker.console.classes import AresGroup, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 
 @click.group("config", cls=AresGroup)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from worker import output, words
-from worker.cli_classes import AresGroup, json_option
-from worker.cli_params import Moment
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresGroup, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
+from worker.console.params import Moment
 
 if TYPE_CHECKING:
     from streams.dead_letters import DeadLetter, DeadLetters
@@ -50,8 +50,9 @@ def dead() -> None:
 @pass_invocation
 def list_dead(invocation: Invocation, code: str | None, limit: int, as_json: bool) -> int:
     """List dead letters, newest first."""
-    from worker.dead_view import Listing, letter_facts, write_table
-    from worker.sessions import with_each_store
+    from worker.console.sessions import with_each_store
+
+    from .dead_view import Listing, letter_facts, write_table
 
     async def collect(store: RedisEventStore, _: Settings) -> Listing:
         letters = _letters_of(store)
@@ -87,8 +88,9 @@ def show_dead(invocation: Invocation, letter_id: str, full: bool, as_json: bool)
 
     In JSON a field that is no UTF-8 has `base64` instead of `value`.
     """
-    from worker.dead_view import field_as_json, field_as_text, letter_facts
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
+
+    from .dead_view import field_as_json, field_as_text, letter_facts
 
     async def get(store: RedisEventStore, _: Settings) -> DeadLetter:
         return await _letters_of(store).get(letter_id)
@@ -135,7 +137,7 @@ def requeue(
       ares-worker dead requeue 1700000000000-0
       ares-worker dead requeue --all --code too_large
     """
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
 
     choice = _Choice(letter_ids, every=every, code=code)
 
@@ -177,7 +179,7 @@ def purge(
       ares-worker dead purge 1700000000000-0
       ares-worker dead purge --all --before 30d --yes
     """
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
 
     choice = _Choice(letter_ids, every=every, code=code, before=before)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from worker import output
-from worker.cli_classes import AresCommand
-from worker.exit_codes import ExitCode
+from worker.console import output
+from worker.console.classes import AresCommand
+from worker.console.exit_codes import ExitCode
 
 
 @click.command("demo", cls=AresCommand)
@@ -30,7 +30,7 @@ def demo(keep: Path | None) -> int:
       ares-worker demo --keep ./demo && ares-worker recall list --archive-dir ./demo/rounds
     """
     from worker.cli import invoke
-    from worker.demo import Demo
+    from worker.demo.steps import Demo
 
     if keep is not None:
         Demo(keep, invoke).run()

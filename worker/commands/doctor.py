@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ops.redact import redact
-from worker import output
-from worker.cli_classes import AresCommand, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
     from worker.doctor.findings import Finding

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker import output
-from worker.cli_classes import AresCommand, json_option
-from worker.cli_params import Version
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
+from worker.console.params import Version
 
 if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
@@ -62,8 +62,8 @@ def emit(
       ares-worker emit session-42 task.completed --payload @result.json
       ares-worker emit session-42 message.added --payload '{"role": "user"}' --expected-version 7
     """
-    from worker.emitting import Asked, append_event, send_event
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
+    from worker.importing.emitting import Asked, append_event, send_event
 
     asked = Asked(stream, type, payload, metadata, event_id, module, timestamp)
 

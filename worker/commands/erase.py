@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from archive.places import is_text
-from worker import output, words
-from worker.cli_classes import AresCommand, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
-    from worker.erasing_facts import Erased
-    from worker.erasing_reach import Reach
+    from worker.erasing.facts import Erased
+    from worker.erasing.reach import Reach
     from worker.settings.load import Settings
 
 
@@ -51,14 +51,14 @@ def erase(
       ares-worker erase --stream session-42 --round 7
       ares-worker erase --tenant acme --yes
     """
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
 
     what = _What(invocation, stream, number)
     if not (dry_run or yes):
         what.check_consent()
 
     async def work(store: RedisEventStore, settings: Settings) -> Erased | None:
-        from worker.erasing_reach import reach_by_settings
+        from worker.erasing.reach import reach_by_settings
 
         async with reach_by_settings(store, settings) as reach:
             what.tenant = store.tenant
@@ -111,8 +111,8 @@ class _What:
 
     async def preview(self, reach: Reach) -> Erased:
         """What would go."""
-        from worker.erasing_round import preview_round
-        from worker.erasing_view import preview_stream, preview_tenant
+        from worker.erasing.round import preview_round
+        from worker.erasing.view import preview_stream, preview_tenant
 
         if self._stream is None:
             return await preview_tenant(reach)
@@ -122,8 +122,8 @@ class _What:
 
     async def erase(self, reach: Reach) -> Erased:
         """Do it."""
-        from worker.erasing import erase_stream, erase_tenant
-        from worker.erasing_round import erase_round
+        from worker.erasing.erasure import erase_stream, erase_tenant
+        from worker.erasing.round import erase_round
 
         if self._stream is None:
             return await erase_tenant(reach, _progress)

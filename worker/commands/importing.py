@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker import output, words
-from worker.cli_classes import AresCommand, json_option
-from worker.cli_params import lines_files
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
+from worker.console.params import lines_files
 
 if TYPE_CHECKING:
     from streams.redis_store import RedisEventStore
-    from worker.import_lines import BadLine
-    from worker.importing import ImportFile, ImportReport
+    from worker.importing.files import ImportFile, ImportReport
+    from worker.importing.lines import BadLine
     from worker.settings.load import Settings
 
 
@@ -43,8 +43,8 @@ def import_files(
       ares-worker import sessions/*.jsonl
       zcat old.jsonl.gz | ares-worker import --strict -
     """
-    from worker.importing import ImportFile, check_files, send_files
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
+    from worker.importing.files import ImportFile, check_files, send_files
 
     with ExitStack() as stack:
         opened = [stack.enter_context(ImportFile(name)) for name in files]

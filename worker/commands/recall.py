@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from worker import output, words
-from worker.cli_classes import AresCommand, AresGroup, json_option
 from worker.commands import recall_reports
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
-from worker.recall_options import filter_options
+from worker.console import output, words
+from worker.console.classes import AresCommand, AresGroup, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
+from worker.recalling.options import filter_options
 
 if TYPE_CHECKING:
     from archive.places import ArchivedRound
@@ -77,9 +77,9 @@ def query(
       ares-worker recall query --regex 'time-?out' --failed
       ares-worker recall query -- --force
     """
-    from archive.recall_query import parse_pattern, parse_query
-    from archive.recall_render import render_block
-    from worker.recall_search import Search, record_as_json, style
+    from archive.recall.query import parse_pattern, parse_query
+    from archive.recall.render import render_block
+    from worker.recalling.search import Search, record_as_json, style
 
     sought = parse_pattern(" ".join(text)) if regex else parse_query(" ".join(text))
     search = Search(invocation, sought, asked)
@@ -104,8 +104,8 @@ def list_rounds(invocation: Invocation, /, as_json: bool, **asked: Any) -> int:
       ares-worker recall list --limit 20
       ares-worker recall list --stream session-42 --outcome failed
     """
-    from archive.recall_query import EVERYTHING
-    from worker.recall_search import Search, line_as_json, summary_line
+    from archive.recall.query import EVERYTHING
+    from worker.recalling.search import Search, line_as_json, summary_line
 
     search = Search(invocation, EVERYTHING, asked)
     if as_json:
@@ -126,7 +126,7 @@ def show_round(invocation: Invocation, number: int, stream: str | None, as_json:
       ares-worker recall round 3 --stream session-42
       ares-worker recall round 3 --json | jq .verdict
     """
-    from worker.recall_search import reader_of
+    from worker.recalling.search import reader_of
 
     found = _one_round(reader_of(invocation), number, stream)
     output.write_json(dict(found.raw), indent=None if as_json else 2)
@@ -135,7 +135,7 @@ def show_round(invocation: Invocation, number: int, stream: str | None, as_json:
 
 def _one_round(reader: FileArchiveReader, number: int, stream: str | None) -> ArchivedRound:
     from streams.errors import NotFoundError
-    from worker.recall_search import complain_of, place_in_words
+    from worker.recalling.search import complain_of, place_in_words
 
     if stream is not None:
         return reader.show(stream, number)

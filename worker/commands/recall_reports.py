@@ -12,11 +12,11 @@ from typing import Any, Final
 import click
 
 from streams.errors import UsageError
-from worker import output
-from worker.cli_classes import AresCommand, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
-from worker.recall_options import filter_options
+from worker.console import output
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
+from worker.recalling.options import filter_options
 
 _WIDEST_PLOT: Final = 120
 _NO_SUCH_PLACE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
@@ -35,9 +35,9 @@ def timeline(invocation: Invocation, stream: str, limit: int | None, as_json: bo
       ares-worker recall timeline session-42
       ares-worker recall timeline session-42 --limit 10
     """
-    from archive.recall_query import EVERYTHING
-    from archive.recall_render import render_timeline
-    from worker.recall_search import Search, line_as_json, style
+    from archive.recall.query import EVERYTHING
+    from archive.recall.render import render_timeline
+    from worker.recalling.search import Search, line_as_json, style
 
     search = Search(invocation, EVERYTHING, {"streams": (stream,), "limit": limit})
     if as_json:
@@ -57,9 +57,9 @@ def stats(invocation: Invocation, /, as_json: bool, **asked: Any) -> int:
       ares-worker recall stats --since 30d
       ares-worker recall stats --stream session-42 --json | jq .failing_checks
     """
-    from archive import recall_views
-    from archive.recall_query import EVERYTHING
-    from worker.recall_search import Search, style
+    from archive.recall import views as recall_views
+    from archive.recall.query import EVERYTHING
+    from worker.recalling.search import Search, style
 
     counts = recall_views.stats(Search(invocation, EVERYTHING, asked).rounds())
     if as_json:
@@ -98,9 +98,9 @@ def export(invocation: Invocation, /, form: str, target: Path | None, **asked: A
       ares-worker recall export --format html -o rounds.html
       ares-worker recall export --stream session-42 --since 30d > rounds.jsonl
     """
-    from archive.export import FORMATS
-    from archive.recall_query import EVERYTHING
-    from worker.recall_search import Search
+    from archive.recall.export import FORMATS
+    from archive.recall.query import EVERYTHING
+    from worker.recalling.search import Search
 
     pieces = FORMATS[form](Search(invocation, EVERYTHING, asked).rounds())
     if target is None:

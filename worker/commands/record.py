@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker import output
-from worker.cli_classes import AresCommand
-from worker.cli_params import lines_files
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output
+from worker.console.classes import AresCommand
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
+from worker.console.params import lines_files
 
 if TYPE_CHECKING:
-    from worker.import_lines import BadLine
+    from worker.importing.lines import BadLine
 
 
 @click.command("record", cls=AresCommand)
@@ -43,8 +43,8 @@ def record(
       ares-worker record sessions/*.jsonl -o /tmp/archive
     """
     from archive.record_json import record_to_dict
-    from worker.importing import ImportFile
-    from worker.recording import build_records, write_records
+    from worker.importing.files import ImportFile
+    from worker.importing.recording import build_records, write_records
 
     with ExitStack() as stack:
         opened = [stack.enter_context(ImportFile(name)) for name in files]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker import output
-from worker.cli_classes import AresCommand
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output
+from worker.console.classes import AresCommand
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
     from worker.settings.load import Settings
-    from worker.wiring import BuiltWorker
+    from worker.wiring.worker import BuiltWorker
 
 
 @click.command("run", cls=AresCommand)
@@ -41,7 +41,7 @@ def run(invocation: Invocation, once: bool, metrics_port: int | None) -> int:
       ares-worker run --once --tenant acme --tenant other
       ares-worker run --redis embedded
     """
-    from worker.sessions import reachable
+    from worker.console.sessions import reachable
 
     flags = {"metrics.port": metrics_port, "log.level": _log_level(invocation)}
     with _ended_by_sigterm(), reachable(invocation, **flags) as settings:
@@ -77,8 +77,8 @@ def _log_level(invocation: Invocation) -> str | None:
 
 def _work(settings: Settings, *, once: bool) -> None:
     from ops.logs import logging_to
-    from worker.ending import run_and_end
-    from worker.wiring import build_worker
+    from worker.running.ending import run_and_end
+    from worker.wiring.worker import build_worker
 
     built = build_worker(settings)
     log = settings.log

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from worker import output
-from worker.cli_classes import AresGroup, json_option
-from worker.exit_codes import ExitCode
-from worker.segment_place import Place, with_place
+from worker.console import output
+from worker.console.classes import AresGroup, json_option
+from worker.console.exit_codes import ExitCode
+
+from .segment_place import Place, with_place
 
 if TYPE_CHECKING:
     from archive.segments import ArchiveDescriptor, ArchiveRef
@@ -52,7 +53,7 @@ def seal(place: Place, file: Path, note: str, redactor: str | None, as_json: boo
 
     The same kept messages seal once: the first id is printed again.
     """
-    from worker.segment_input import read_messages
+    from .segment_input import read_messages
 
     ref = place.open_to_seal(redactor).seal(read_messages(file), note)
     if as_json:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from worker import output, words
-from worker.cli_classes import AresGroup, json_option
-from worker.cli_params import Moment
 from worker.commands.streams_repair import repair
 from worker.commands.verify import verify
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresGroup, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
+from worker.console.params import Moment
 
 if TYPE_CHECKING:
     from streams.event import Event
@@ -55,7 +55,7 @@ def list_streams(invocation: Invocation, as_json: bool) -> int:
     are in no round file yet. A quarantined stream is named with the reason.
     """
     from streams.overview import Overview
-    from worker.sessions import with_each_store
+    from worker.console.sessions import with_each_store
 
     if as_json:
         with output.json_array() as array:
@@ -119,7 +119,7 @@ def show_stream(
       ares-worker streams show session-42 --since 2h --json | jq '.events[].type'
     """
     from streams.overview import Overview
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
 
     reading = _Reading(stream, first, last, limit, backward, since)
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from worker import output, words
-from worker.cli_classes import AresCommand, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
-    from archive.verify import Finding
+    from archive.verifying.checks import Finding
     from streams.redis_store import RedisEventStore
-    from worker.repairing import Diagnosis
+    from worker.repairing.repair import Diagnosis
     from worker.settings.load import Settings
 
 
@@ -52,13 +52,13 @@ def repair(
       ares-worker streams repair session-42
       ares-worker streams repair session-42 --yes
     """
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
 
     async def mend(store: RedisEventStore, settings: Settings) -> _Result:
+        from archive.storage.volume import Volume
         from archive.survey import Survey
-        from archive.volume import Volume
-        from worker.repairing import Repairer
-        from worker.verifying import Verifier
+        from worker.repairing.repair import Repairer
+        from worker.verifying.verifier import Verifier
 
         survey = Survey(Volume(settings.archive.dir), [store.tenant])
         repairer = Repairer(store, survey, deaths=settings.sequencer.poison_attempts)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from streams.errors import NotFoundError
-from worker import output, words
-from worker.cli_classes import AresGroup, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresGroup, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
     from streams.durable.view import GroupView
@@ -56,7 +56,7 @@ def list_subscribers(invocation: Invocation, as_json: bool) -> int:
     is behind. A group nobody takes part in is `idle`; once it is `dropped`, the feed is not kept
     for it any more.
     """
-    from worker.sessions import with_each_store
+    from worker.console.sessions import with_each_store
 
     found = [row for rows in with_each_store(invocation, _rows) for row in rows]
     if as_json:
@@ -93,7 +93,7 @@ def show_group(invocation: Invocation, name: str, as_json: bool) -> int:
     An event handed over too often without being acknowledged is given up. It stays in its
     stream: `streams show S --from V --to V` shows it.
     """
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
 
     async def look(store: RedisEventStore, _: Settings) -> GroupView | None:
         from streams.durable.view import read_group

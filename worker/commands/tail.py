@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from streams.event import SUMMARY_TYPE
-from worker import output, words
-from worker.cli_classes import AresCommand
-from worker.cli_params import Moment
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresCommand
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
+from worker.console.params import Moment
 
 if TYPE_CHECKING:
     from streams.filter import EventFilter
@@ -62,7 +62,7 @@ def tail(
       ares-worker tail --from-beginning --no-follow --json | jq -r .type | sort | uniq -c
     """
     from streams.filter import EventFilter
-    from worker.sessions import with_store
+    from worker.console.sessions import with_store
 
     if since is not None and from_beginning:
         raise click.UsageError("Choose one of --since and --from-beginning.")

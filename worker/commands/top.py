@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker import output
-from worker.cli_classes import AresCommand, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
     from worker.settings.load import Settings
@@ -56,7 +56,7 @@ def top(
       ares-worker top --tenant acme --tenant other --interval 0.5
       ares-worker top --once --json | jq '.tenants[] | {tenant, inbox_events, feed_lag_entries}'
     """
-    from worker.sessions import quiet_logs, reachable
+    from worker.console.sessions import quiet_logs, reachable
 
     live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     once = once or as_json or not live
@@ -72,7 +72,7 @@ async def _watch(
     from worker.top.live import LiveTop
     from worker.top.reader import TopReader
     from worker.top.terminal import Terminal
-    from worker.wiring_tenant import compaction_policy
+    from worker.wiring.tenant import compaction_policy
 
     async with AsyncExitStack() as stack:
         stores = [

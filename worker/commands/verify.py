@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from worker import output, words
-from worker.cli_classes import AresCommand, json_option
-from worker.exit_codes import ExitCode
-from worker.invocation import Invocation, pass_invocation
+from worker.console import output, words
+from worker.console.classes import AresCommand, json_option
+from worker.console.exit_codes import ExitCode
+from worker.console.invocation import Invocation, pass_invocation
 
 if TYPE_CHECKING:
-    from archive.verify import Finding
+    from archive.verifying.checks import Finding
     from streams.redis_store import RedisEventStore
     from worker.settings.load import Settings
-    from worker.verify_looks import Checked
-    from worker.verifying import Verifier
+    from worker.verifying.looks import Checked
+    from worker.verifying.verifier import Verifier
 
 
 @click.command("verify", cls=AresCommand)
@@ -36,7 +36,7 @@ def verify(invocation: Invocation, stream: str | None, as_json: bool) -> int:
       ares-worker verify
       ares-worker verify session-42 --json | jq '.findings[].detail'
     """
-    from worker.sessions import with_each_store
+    from worker.console.sessions import with_each_store
 
     result = _Result(as_json=as_json)
 
@@ -108,9 +108,9 @@ class _Result:
 async def _check(
     store: RedisEventStore, settings: Settings, stream: str | None, result: _Result
 ) -> None:
+    from archive.storage.volume import Volume
     from archive.survey import Survey
-    from archive.volume import Volume
-    from worker.verifying import Verifier
+    from worker.verifying.verifier import Verifier
 
     archive = settings.archive
     survey = Survey(Volume(archive.dir), [store.tenant])

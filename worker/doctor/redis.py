@@ -11,7 +11,7 @@ from streams.errors import AresError, StoreAccessDenied, UsageError
 from streams.overview import Overview
 from streams.redis_store import RedisEventStore
 from streams.wire import Reply, Wire
-from worker.exit_codes import hint_for
+from worker.console.exit_codes import hint_for
 from worker.settings.model import Settings
 from worker.shared_facts import archivers_group
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from streams.embedded_server import OLDEST_REDIS
-from worker.relief_plan import SHORT_SHARE
+from streams.embedded.server import OLDEST_REDIS
 from worker.settings.types import format_size
+from worker.upkeep.relief_plan import SHORT_SHARE
 
 from .findings import Finding, fail, gib, ok, skip, warn
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ops.redact import escape_controls, shortened
-from worker import words
+from worker.console import words
 
 from .findings import Finding, fail, ok, warn
 

@@ -12,10 +12,10 @@ from streams.lease import owner_of
 from streams.overview import Overview
 from streams.redis_store import RedisEventStore
 from streams.wire import Command, Reply, Wires, as_map, checked
-from worker.compaction_plan import CompactionPolicy
-from worker.janitor import LEASE as JANITOR
-from worker.sequencer import LEASE as SEQUENCER
+from worker.compacting.plan import CompactionPolicy
+from worker.sequencing.sequencer import LEASE as SEQUENCER
 from worker.shared_facts import SharedFactsReader
+from worker.upkeep.janitor import LEASE as JANITOR
 
 from .sample import LeaseLook, RedisLook, Sample, TenantLook, WorkerLook
 

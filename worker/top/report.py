@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from worker import words
+from worker.console import words
 
 from .rates import Rates, rates_between
 from .sample import Sample, TenantLook

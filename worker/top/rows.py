@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from worker import words
+from worker.console import words
 
 from .rates import Rates
 from .sample import Sample, TenantLook, WorkerLook

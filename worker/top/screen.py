@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from worker import words
+from worker.console import words
 
 from .rates import rates_between
 from .rows import (

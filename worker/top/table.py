@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from worker.output import visible_line, width_of
+from worker.console.output import visible_line, width_of
 
 BAD: Final[dict[str, Any]] = {"fg": "red"}
 ODD: Final[dict[str, Any]] = {"fg": "yellow"}

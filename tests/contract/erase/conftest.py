@@ -13,13 +13,13 @@ from archive.reader import FileArchiveReader
 from streams.event import Event
 from support.traces import traces
 from support.workshop import Workshop, drain
-from worker.erasing import erase_stream, erase_tenant
-from worker.erasing_facts import Erased
-from worker.erasing_reach import Reach, reach
-from worker.erasing_round import erase_round
-from worker.erasing_segments import Segments
-from worker.rounds import RoundLimits
-from worker.sealing import SegmentSealer
+from worker.archiving.rounds import RoundLimits
+from worker.erasing.erasure import erase_stream, erase_tenant
+from worker.erasing.facts import Erased
+from worker.erasing.reach import Reach, reach
+from worker.erasing.round import erase_round
+from worker.erasing.segments import Segments
+from worker.sealing.sealer import SegmentSealer
 
 SECRET = "the confidential plan"
 """In every event of every stream, with the stream's name and the round's number behind it."""
@@ -134,8 +134,8 @@ class Scene:
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else is there to wait for."""
-    monkeypatch.setattr("worker.erasing._STEP_ASIDE_S", 0)
-    monkeypatch.setattr("worker.erasing_withhold._NOTED_TRIES", 0)
+    monkeypatch.setattr("worker.erasing.erasure._STEP_ASIDE_S", 0)
+    monkeypatch.setattr("worker.erasing.withhold._NOTED_TRIES", 0)
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from archive.published import Result
+from archive.publishing.published import Result
+from archive.publishing.writer import FileArchiveWriter
 from archive.record import RoundRecord
-from archive.writer import FileArchiveWriter
 from streams.errors import AresError
 from streams.integrity import verify_stream_integrity
 from support.packets import Action, at_packet, on_one_redis, sweep
 from support.workshop import drain
-from worker.sealing import SegmentSealer
-from worker.sealing_erased import is_erased_in
+from worker.sealing.erased import is_erased_in
+from worker.sealing.sealer import SegmentSealer
 
 pytestmark = pytest.mark.usefixtures("without_pauses")
 

@@ -11,8 +11,8 @@ from streams.event import SUMMARY_TYPE
 from streams.integrity import verify_stream_integrity
 from streams.state import Advance, advance
 from support.workshop import drain, versions
-from worker.erasing_plan import WITHHELD
-from worker.sealing import SegmentSealer
+from worker.erasing.plan import WITHHELD
+from worker.sealing.sealer import SegmentSealer
 
 pytestmark = pytest.mark.usefixtures("without_pauses")
 
@@ -159,7 +159,7 @@ async def test_a_published_round_that_the_state_does_not_know_yet_is_pending_the
     past, monkeypatch: pytest.MonkeyPatch
 ):
     """The worker died between the two: without the state its events can't leave the log."""
-    monkeypatch.setattr("worker.erasing_withhold._NOTED_PAUSE_S", 0)
+    monkeypatch.setattr("worker.erasing.withhold._NOTED_PAUSE_S", 0)
     await past.append("t", "task.created", "task.completed", told="one")
     await past.work()
     await past.shop.client.delete(past.keys.state("t"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from archive.writer import FileArchiveWriter
+from archive.publishing.writer import FileArchiveWriter
 from streams.event import Event
 from streams.keys import Keys
 from streams.redis_store import RedisEventStore
 from support.traces import traces
 from support.workshop import drain
-from worker.erasing_tail import blank
+from worker.erasing.tail import blank
 
 pytestmark = pytest.mark.usefixtures("without_pauses")
 

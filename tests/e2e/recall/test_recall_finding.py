@@ -73,7 +73,7 @@ def test_bytes_that_are_no_text_are_refused_or_found_nowhere(
 def test_a_pattern_that_never_ends_is_stopped(
     recall: Command, archive: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("archive.recall_guard.MATCH_SECONDS", 0.2)
+    monkeypatch.setattr("archive.recall.guard.MATCH_SECONDS", 0.2)
     archive(a_round(1, summary="a" * 60 + "!"))
     answer = recall("query", "--regex", "(a+)+$")
     assert answer.code == 2

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from archive.screen import screen_text
+from archive.screening.screen import screen_text
 
 FORMS: dict[str, Callable[[str], str]] = {
     "raw": lambda text: text,

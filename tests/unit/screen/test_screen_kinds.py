@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archive.screen import screen_text
+from archive.screening.screen import screen_text
 
 ASSIGNED = [
     ("password", 'password = "hunter2!"'),

@@ -1,0 +1,1 @@
+"""Publishes rounds: durable, in order, never overwritten."""

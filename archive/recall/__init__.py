@@ -1,0 +1,1 @@
+"""Recall: searches, shows and exports archived rounds."""

@@ -1,0 +1,1 @@
+"""Withholds credentials from round records."""

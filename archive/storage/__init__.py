@@ -1,0 +1,1 @@
+"""The archive's files and folders: names, durable steps, and the disk behind them."""

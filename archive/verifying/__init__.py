@@ -1,0 +1,1 @@
+"""Checks archived rounds against each other and against Redis."""

@@ -1,0 +1,1 @@
+"""Commits events to their logs: versions checked, exactly once."""

@@ -1,0 +1,1 @@
+"""A Redis of one's own, for a desk."""

@@ -1,0 +1,1 @@
+"""Archived events → summaries."""

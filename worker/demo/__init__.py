@@ -1,0 +1,1 @@
+"""`ares-worker demo`."""

@@ -1,0 +1,1 @@
+"""Erasure on request, everywhere."""

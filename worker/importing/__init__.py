@@ -1,0 +1,1 @@
+"""Events from files and from a person's hand."""

@@ -1,0 +1,1 @@
+"""Searches of the archive, as commands ask for them."""

@@ -1,0 +1,1 @@
+"""Mends quarantined streams."""

@@ -1,0 +1,1 @@
+"""Keeps the parts of a worker running, and tells how they do."""

@@ -1,0 +1,1 @@
+"""Archived rounds → sealed segments."""

@@ -1,0 +1,1 @@
+"""What keeps Redis small beside the pipeline: the janitor, retirement, relief."""

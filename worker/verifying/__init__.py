@@ -1,0 +1,1 @@
+"""Checks Redis and the archive against each other."""

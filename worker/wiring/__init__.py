@@ -1,0 +1,1 @@
+"""Builds and connects every object of a worker."""
