@@ -11,7 +11,9 @@ from archive.failures import ArchiveFailure
 from archive.publishing.published import Result
 from archive.publishing.writer import FileArchiveWriter
 from archive.record import RoundRecord
+from archive.storage.layout import TAKEN_PREFIX
 from streams.event import Event
+from support.simulated_disk import FaultyDisk, failing
 from support.workshop import Workshop, drain
 from worker.archiving.rounds import RoundLimits
 
@@ -99,6 +101,28 @@ async def test_a_refusing_volume_holds_the_batch_and_nothing_is_lost(workshop: W
     assert workshop.rounds("s") == [1, 2]
     keys = workshop.store().keys
     assert (await workshop.client.xpending(keys.feed, "archivers"))["pending"] == 0
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+async def test_rounds_that_cannot_rotate_away_are_told_and_hold_nothing_up(
+    workshop: Workshop, at_once: int
+):
+    """Published one by one, and several at once, which rotate when the state has passed them."""
+    refuses = FaultyDisk(failing("unlink", errno.EACCES, match=TAKEN_PREFIX))
+    writer = FileArchiveWriter(workshop.directory, 1, tenant=workshop.tenant, disk=refuses)
+    archiver = workshop.archiver(writer=writer)
+    await archiver.start()
+    await workshop.xadd_rounds("s", at_once)
+    await workshop.sequence()
+    told = (await archiver.run_once()).archived.unrotated
+    await workshop.xadd_rounds("s", 1)
+    await workshop.sequence()
+
+    told |= (await archiver.run_once()).archived.unrotated
+
+    assert isinstance(told["s"], ArchiveFailure)
+    assert told["s"].reason == "permission"
+    assert workshop.rounds("s")[-1] == at_once + 1
 
 
 async def test_entries_of_a_dead_worker_are_claimed(workshop: Workshop):

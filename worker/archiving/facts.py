@@ -38,13 +38,15 @@ class ArchivedRound:
 class Archived:
     """Facts of archiving; `unfolded` maps each stream looked at to its events not compacted.
 
-    `advances` counts how often a state was moved. Streams `left` kept changing under this worker:
-    there may be more to archive.
+    `failures` are of streams that can't be archived, `unrotated` of those whose oldest rounds can't
+    be removed. `advances` counts how often a state was moved. Streams `left` kept changing under
+    this worker: there may be more to archive.
     """
 
     rounds: list[ArchivedRound] = field(default_factory=list)
     seals: list[SealOutcome] = field(default_factory=list)
     failures: dict[str, AresError] = field(default_factory=dict)
+    unrotated: dict[str, AresError] = field(default_factory=dict)
     unfolded: dict[str, int] = field(default_factory=dict)
     advances: int = 0
     left: set[str] = field(default_factory=set)

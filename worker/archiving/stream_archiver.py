@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -208,18 +207,24 @@ class StreamArchiver:
             applied = await advance(self._wire, self._keys, advances)
             archived.advances += len(applied)
             again |= {item.stream for item in advances} - applied
-            await self._rotate([work for work in works if work.stream in applied])
+            await self._rotate([work for work in works if work.stream in applied], archived)
         return again - archived.failures.keys()
 
-    async def _rotate(self, works: Sequence[StreamWork]) -> None:
+    async def _rotate(self, works: Sequence[StreamWork], archived: Archived) -> None:
         """Let go of rounds that are too old already, and had to wait for the state to pass them.
 
         Had they gone before, and this worker died, they would have come again as others.
         """
         for work in works:
-            if work.overdue is not None:
-                with contextlib.suppress(AresError):  # the stream's next round does the same
-                    await asyncio.to_thread(self._writer.record, work.overdue)
+            if work.overdue is None:
+                continue
+            try:
+                result = await asyncio.to_thread(self._writer.record, work.overdue)
+            except AresError as exc:  # the stream's next round does the same
+                archived.unrotated[work.stream] = exc
+            else:
+                if result.rotation_failure is not None:
+                    archived.unrotated[work.stream] = result.rotation_failure
 
     async def _seal(self, works: Sequence[StreamWork], archived: Archived) -> None:
         """Seal the rounds that are published, also those found so: a seal repeated is harmless."""

@@ -79,6 +79,8 @@ class StreamWork:
         now_ms: int,
     ) -> StreamState:
         """Take a published round into the facts; the state behind it."""
+        if result.rotation_failure is not None:
+            archived.unrotated[self.stream] = result.rotation_failure
         if result.how == "written":
             position = record.last_version - self.tail.after - 1
             archived.rounds.append(

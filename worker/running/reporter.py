@@ -23,6 +23,7 @@ from worker.upkeep.relief import Relieved
 
 _log = logging.getLogger("ares.worker")
 
+_UNROTATED: Final = "rounds beyond archive.max_rounds can't be removed"
 _SHORT: Final = "Redis is short of memory: what is archived leaves it"
 
 
@@ -102,6 +103,9 @@ class TenantReporter:
                 _log.error("rounds stay unsealed", extra=self._fields(rounds=seal.dropped))
         for stream, failure in archived.failures.items():
             self._not_archived(stream, failure)
+        for stream, failure in archived.unrotated.items():
+            facts = {"stream": stream, "error": str(failure)}
+            self._repeated(logging.WARNING, _UNROTATED, facts, getattr(failure, "reason", ""))
 
     def compacted(self, done: Compacted, *, seconds: float) -> None:
         """One run of compaction."""
