@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -62,11 +63,16 @@ def base_parts(base: str | os.PathLike[str]) -> tuple[str, ...]:
     text = os.fspath(base)
     if not isinstance(text, str) or "\0" in text:
         raise SegmentInvalid("the base must be a path of text")
+    return _parts(text)
+
+
+@lru_cache(maxsize=64)
+def _parts(base: str) -> tuple[str, ...]:
     try:
-        text.encode()
+        base.encode()
     except UnicodeEncodeError:
         raise SegmentInvalid("the base must be a path of UTF-8 text") from None
-    path = PurePosixPath(text)
+    path = PurePosixPath(base)
     if not path.is_absolute() or len(path.parts) < 2:
         raise SegmentInvalid("the base must be an absolute path other than /")
     if ".." in path.parts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Final, Self
@@ -143,8 +143,8 @@ class PrivateDir:
                     raise SegmentCorrupt("it changed while it was read", slot)
         return data
 
-    def publish(self, slot: int, data: bytes, *, replace: bool) -> None:
-        """Make `data` the file of `slot`, atomically and durably, under the lock.
+    def publish(self, slot: int, parts: Sequence[bytes], *, replace: bool) -> None:
+        """Make `parts`, joined, the file of `slot`, atomically and durably, under the lock.
 
         An error after the rename leaves the file in place, perhaps not yet durable; any other
         leaves the slot as it was. `replace` says whether the slot is in use already.
@@ -155,7 +155,8 @@ class PrivateDir:
             handle = open_at(_PENDING, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._handle)
             try:
                 check_file(handle, _PENDING, repair=True)
-                _write_all(handle, data)
+                for part in parts:
+                    _write_all(handle, part)
                 os.fsync(handle)
                 self._check_target(slot, replace=replace)
                 self._rename(handle, slot)

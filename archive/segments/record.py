@@ -72,18 +72,14 @@ def encode_live(
     count: int,
     elements: bytes,
     note: str,
-) -> bytes:
-    """The file of a live record; `elements` is the canonical JSON array of its messages."""
-    return b"".join(
-        (
-            _head(scope, logical, segment_id, digest),
-            f'"state":"live","source_message_count":{count},"messages":'.encode(),
-            elements,
-            b',"note":',
-            encode(note, floats=False),
-            b"}}",
-        )
-    )
+) -> tuple[bytes, bytes, bytes]:
+    """The file of a live record, in parts: what may be megabytes isn't copied for it.
+
+    `elements`, the canonical JSON array of its messages, is the second.
+    """
+    head = _head(scope, logical, segment_id, digest)
+    kept = f'"state":"live","source_message_count":{count},"messages":'.encode()
+    return head + kept, elements, b',"note":' + encode(note, floats=False) + b"}}"
 
 
 def encode_tombstone(scope: str, record: Record) -> bytes:

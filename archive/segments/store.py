@@ -72,10 +72,10 @@ class ArchiveStore:
             if free is None:
                 raise SegmentStoreFull("segments")
             segment_id = uuid.uuid4().hex
-            data = self._live_file(segment_id, projected)
-            if used + len(data) > MAX_SCOPE_BYTES:
+            parts = self._live_file(segment_id, projected)
+            if used + sum(map(len, parts)) > MAX_SCOPE_BYTES:
                 raise SegmentStoreFull("bytes")
-            directory.publish(free, data, replace=False)
+            directory.publish(free, parts, replace=False)
         return ArchiveRef(segment_id, len(projected.messages), projected.source_message_count)
 
     def fetch(self, id: str, start: int, limit: int) -> list[dict[str, Any]]:
@@ -137,7 +137,7 @@ class ArchiveStore:
             if record.tombstone:
                 directory.sync()
                 return
-            directory.publish(slot, encode_tombstone(self._scope, record), replace=True)
+            directory.publish(slot, [encode_tombstone(self._scope, record)], replace=True)
 
     def export_records(self) -> list[ExportedRecord]:
         """Every record of the scope, notes and tombstones included, changing nothing: host data.
@@ -156,8 +156,8 @@ class ArchiveStore:
             raise SegmentNotFound(id)
         return found
 
-    def _live_file(self, segment_id: str, projected: Projected) -> bytes:
-        data = encode_live(
+    def _live_file(self, segment_id: str, projected: Projected) -> Sequence[bytes]:
+        parts = encode_live(
             self._scope,
             self._logical,
             segment_id,
@@ -166,9 +166,9 @@ class ArchiveStore:
             elements=projected.elements,
             note=projected.note,
         )
-        if len(data) > MAX_SEGMENT_BYTES:
+        if sum(map(len, parts)) > MAX_SEGMENT_BYTES:
             raise SegmentInvalid(f"the segment file would exceed {MAX_SEGMENT_BYTES} bytes")
-        return data
+        return parts
 
 
 def project_search(base: Base, scope_key: str, query: str, limit: int) -> list[ArchiveDescriptor]:

@@ -134,7 +134,7 @@ def fill(base: Path, count: int, each: int) -> list[Path]:
     files = []
     for index in range(count):
         projected = project(logical, messages(19 * MB // 10, each, index), "note", None)
-        data = encode_live(
+        parts = encode_live(
             scope,
             logical,
             uuid.uuid4().hex,
@@ -144,7 +144,7 @@ def fill(base: Path, count: int, each: int) -> list[Path]:
             note=projected.note,
         )
         files.append(base / "context-archives" / scope / f"{index:03}.json")
-        files[-1].write_bytes(data)
+        files[-1].write_bytes(b"".join(parts))
         files[-1].chmod(0o600)
     return files
 
