@@ -7,8 +7,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import Final
 
-_WORTH_A_THREAD: Final = 256 * 1024
-"""Bytes to hash from which a thread's start, 0.05 ms, is well spent."""
+_WORTH_A_THREAD: Final = 512 * 1024
+"""Bytes whose hash takes longer than a thread needs to start, some 0.2 ms."""
 
 
 def hash_parts(*parts: bytes) -> str:

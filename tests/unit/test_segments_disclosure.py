@@ -154,7 +154,7 @@ class TestScreen:
 
     def test_one_field_is_withheld_and_all_others_stand(self) -> None:
         texts = [{"type": "text", "text": text} for text in ("a", "a Secret", "b")]
-        sound = user("x" * 300_000)
+        sound = user("x" * 600_000)
 
         assert kept([sound, user(texts), user("c")]) == [
             sound,
