@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from streams import Event, RedisEventStore
+from support.ending import end_in_order
 from support.publisher import insist
 from support.redis_server import RedisServer, die_with_parent
 from support.waiting import eventually
@@ -41,13 +41,6 @@ def rows(path: Path, query: str) -> list[tuple]:
             return db.execute(query).fetchall()
     except sqlite3.OperationalError:
         return []  # its tables are being made
-
-
-def listens(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it would notice a SIGTERM, instead of dying of it."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
-    return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
 async def work(store: RedisEventStore, agent: int, tasks: int) -> None:
@@ -89,7 +82,4 @@ async def test_every_task_is_paired_with_its_result_though_members_are_killed(
     await eventually(lambda: len(rows(path, QUERY)) == len(expected), 60)
     assert set(rows(path, QUERY)) == expected
     assert rows(path, "SELECT * FROM gaps") == []
-    for member in members:
-        await eventually(lambda m=member: listens(m), 20)  # the last may have begun just now
-        member.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(member.wait, 20) == 0
+    assert await asyncio.to_thread(end_in_order, members) == [0] * len(members)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
 import subprocess
 import sys
 from collections import defaultdict
@@ -18,6 +17,7 @@ from streams import RedisEventStore, SubscriptionOptions
 from streams.durable.plan import PARTITIONS
 from streams.redis_store import StoreOptions
 from streams.subscription.position import Position
+from support.ending import end_in_order
 from support.lossy_proxy import Fault, LossyProxy
 from support.publisher import publish
 from support.redis_server import RedisServer, die_with_parent
@@ -69,10 +69,7 @@ class Members:
         self.running.insert(number, self.running.pop())
 
     def stop(self) -> None:
-        for process in self.running:
-            process.send_signal(signal.SIGTERM)
-        for process in self.running:
-            assert process.wait(15) == 0
+        assert end_in_order(self.running) == [0] * len(self.running)
 
     def handled(self) -> list[tuple[str, int, int]]:
         lines = self._path.read_text().splitlines() if self._path.exists() else []

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from .ending import wait_until_it_listens
 from .loaded_program import Forked, LoadedProgram
 from .redis_server import die_with_parent, free_port
 from .waiting import eventually_sync
@@ -112,6 +113,7 @@ class WorkerProcess:
 
     def __exit__(self, kind: object, *exc: object) -> None:
         if self.process.poll() is None:
+            wait_until_it_listens(self.process)
             self.process.terminate()
             try:
                 self.process.wait(40)
