@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 import redis
@@ -14,7 +15,7 @@ from support.outcome import check_against, outcome
 from support.redis_server import RedisServer
 from support.topology import Cluster, SentinelProcess
 from support.waiting import eventually_sync
-from support.worker_process import Installation
+from support.worker_process import Installation, WorkerProcess
 
 KEYS = Keys("default")
 QUICK = {
@@ -175,6 +176,13 @@ def test_a_slot_that_moves_under_load_loses_repeats_and_reorders_nothing(start_s
     here.call("verify")
 
 
+def forks_told(worker: WorkerProcess) -> dict[str, dict[str, Any]]:
+    """The log's line of each stream whose archive forked."""
+    whole = worker.log().rpartition("\n")[0]
+    lines = [json.loads(line) for line in whole.splitlines() if line[:1] == "{"]
+    return {line["stream"]: line for line in lines if "archive forked" in line["msg"]}
+
+
 @pytest.mark.chaos
 def test_a_replica_that_lagged_and_became_primary_is_reported_and_nothing_overwritten(
     start_server, tmp_path
@@ -205,10 +213,9 @@ def test_a_replica_that_lagged_and_became_primary_is_reported_and_nothing_overwr
                 fields = {"stream": f"s{n}", "type": "task.completed", "id": f"again-{n}"}
                 two.xadd(KEYS.inbox, fields)
             archived(after, 9)
-            lines = [json.loads(line) for line in worker.log().splitlines() if line[:1] == "{"]
-            forks = {line["stream"]: line for line in lines if "archive forked" in line["msg"]}
-            assert forks.keys() == {"s0", "s1", "s2"}
-            assert all(line["round"] and line["epoch"] for line in forks.values())
+            # A line comes when its batch is done, a moment after the files.
+            eventually_sync(lambda: forks_told(worker).keys() == {"s0", "s1", "s2"}, 10)
+            assert all(line["round"] and line["epoch"] for line in forks_told(worker).values())
 
     rounds = after.rounds()
     assert {name: rounds[name] for name in before} == before
