@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from archive.failures import ArchiveFailure
-from archive.publishing.published import Result
+from archive.publishing.published import Published, Result
 from archive.publishing.writer import FileArchiveWriter
 from archive.record import RoundRecord
 from archive.storage.layout import TAKEN_PREFIX
@@ -123,6 +125,42 @@ async def test_rounds_that_cannot_rotate_away_are_told_and_hold_nothing_up(
     assert isinstance(told["s"], ArchiveFailure)
     assert told["s"].reason == "permission"
     assert workshop.rounds("s")[-1] == at_once + 1
+
+
+class OvertakenWriter:
+    """Another worker archives what comes next, between our publication and our late rotation."""
+
+    def __init__(self, writer: FileArchiveWriter) -> None:
+        self._writer = writer
+        self.overtaken = 0
+
+    def record_many(self, records: Iterable[RoundRecord]) -> list[Result]:
+        """As `FileArchiveWriter.record_many`."""
+        return self._writer.record_many(records)
+
+    def record(self, record: RoundRecord, **options: Any) -> Published:
+        """As `FileArchiveWriter.record`, of a round that has rotated away meanwhile."""
+        self.overtaken += 1
+        for number in (record.round + 1, record.round + 2):
+            digest = f"{number:02d}" * 32
+            following = {"first_version": 3 * number - 2, "last_version": 3 * number}
+            self._writer.record(replace(record, round=number, events_digest=digest, **following))
+        return self._writer.record(record, **options)
+
+
+async def test_a_worker_that_was_overtaken_leaves_rotation_to_the_other(workshop: Workshop):
+    """The round it rotates behind is gone itself: it must neither come again nor be a failure."""
+    writer = OvertakenWriter(FileArchiveWriter(workshop.directory, 1, tenant=workshop.tenant))
+    archiver = workshop.archiver(writer=writer)
+    await archiver.start()
+    await workshop.xadd_rounds("s", 3)
+    await workshop.sequence()
+
+    facts = await archiver.run_once()
+
+    assert writer.overtaken == 1
+    assert facts.archived.unrotated == {}
+    assert workshop.rounds("s") == [5]
 
 
 async def test_entries_of_a_dead_worker_are_claimed(workshop: Workshop):

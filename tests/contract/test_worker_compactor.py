@@ -132,7 +132,14 @@ async def test_a_summarizer_that_fails_or_hangs_is_stood_in_for(archived: Worksh
     async def hang(events):
         await asyncio.Event().wait()
 
-    for summarizer, error in ((fail, "RuntimeError in test_worker"), (hang, "TimeoutError")):
+    def fail_at_once(events):
+        raise LookupError("no model at all")
+
+    for summarizer, error in (
+        (fail, "RuntimeError in test_worker"),
+        (hang, "TimeoutError"),
+        (fail_at_once, "LookupError in test_worker"),
+    ):
         compactor = archived.compactor(summarizer, threshold=5, keep_recent=1, max_window=10)
         done = await compactor.compact("s")
         assert done.summarizer_error.startswith(error)

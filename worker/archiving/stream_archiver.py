@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from archive.build import build_round_record
+from archive.failures import PublicationConflict
 from archive.publishing.publication import DigestOf
 from archive.publishing.published import Published, Result
 from archive.record import RoundRecord
@@ -220,6 +221,8 @@ class StreamArchiver:
                 continue
             try:
                 result = await asyncio.to_thread(self._writer.record, work.overdue)
+            except PublicationConflict:
+                pass  # another worker went on behind this round, and rotated
             except AresError as exc:  # the stream's next round does the same
                 archived.unrotated[work.stream] = exc
             else:

@@ -69,9 +69,9 @@ class WindowSummaries:
     async def _text(self, events: Sequence[Event], lease: Lease | None) -> tuple[str, str]:
         if self._summarizer is None:
             return await _rules(events, lease)
-        asking = self._summarizer(events)
         try:
             async with asyncio.timeout(self._timeout_s):
+                asking = self._summarizer(events)
                 kept = asking if lease is None else keep_during(lease, asking)
                 return str(await kept), ""
         except LeaseLost:
