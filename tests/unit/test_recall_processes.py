@@ -104,6 +104,34 @@ def test_processes_find_and_report_what_one_does(archive: Path) -> None:
             assert said[f"{name} {limit} 3"] == [found, problems]
 
 
+@pytest.mark.skipif(usable_processors() < 2, reason="one processor")
+@pytest.mark.parametrize(("flags", "spreads"), [(["--no-index"], True), ([], False)])
+def test_the_command_without_an_index_uses_every_processor(
+    archive: Path, tmp_path_factory: pytest.TempPathFactory, flags: list[str], spreads: bool
+) -> None:
+    code = """
+import contextlib, io, os, sys
+from archive.recall import scan
+from worker.cli import run
+
+asked, spread = [], scan.spread
+
+def counted(work, items, processes):
+    asked.append(processes)
+    return spread(work, items, processes)
+
+scan.spread = counted
+os.environ["XDG_CACHE_HOME"] = sys.argv[2]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    code = run(["--archive-dir", sys.argv[1], "recall", "query", "fox", *sys.argv[3:]])
+assert code == 0
+print(asked)
+"""
+    asked = run(code, archive, tmp_path_factory.mktemp("cache"), *flags)
+
+    assert asked == ([usable_processors()] if spreads else [])
+
+
 def test_work_is_done_in_other_processes_and_comes_back_in_order() -> None:
     assert run(SPREAD.format(killed=None)) == 40
 
