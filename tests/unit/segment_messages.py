@@ -1,13 +1,20 @@
-"""Messages to project, and what is kept of them."""
+"""Messages to project, what is kept of them, and the format's hash."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from archive.segments import project_archive
 
 WITHHELD = "[archive: withheld]"
 NO_ARGUMENTS = {"_archive_withheld": True}
+
+
+def h(*parts: bytes) -> str:
+    """The format's hash, written out by hand."""
+    whole = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    return hashlib.sha256(whole).hexdigest()
 
 
 def same(text: str) -> str:

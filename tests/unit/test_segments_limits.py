@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from archive.segments import SegmentInvalid, project_archive
+from unit.segment_messages import user
 
 MIB = 1024 * 1024
 NO_ARGUMENTS = {"_archive_withheld": True}
@@ -22,10 +23,6 @@ class Redactor:
     def __call__(self, text: str) -> str:
         self.calls += 1
         return text
-
-
-def user(content: Any, **labels: Any) -> dict[str, Any]:
-    return {"role": "user", "content": content, **labels}
 
 
 def call(input: Any) -> dict[str, Any]:

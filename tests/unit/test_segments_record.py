@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -13,21 +12,13 @@ from typing import Any
 import pytest
 
 from archive.segments import ArchiveStore, SegmentBusy, SegmentCorrupt, SegmentNotFound, export_in
+from unit.segment_messages import h, user
 
 Change = Callable[[dict[str, Any]], Any]
 
 
-def user(content: Any) -> dict[str, Any]:
-    return {"role": "user", "content": content}
-
-
 def compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def h(*parts: bytes) -> str:
-    whole = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
-    return hashlib.sha256(whole).hexdigest()
 
 
 def digest(record: dict[str, Any], elements: str | None = None) -> str:

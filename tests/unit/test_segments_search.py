@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from archive.segments import ArchiveStore, SegmentInvalid, project_search
-
-
-def user(content: Any) -> dict[str, Any]:
-    return {"role": "user", "content": content}
+from unit.segment_messages import user
 
 
 @pytest.fixture
